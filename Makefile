@@ -1,0 +1,62 @@
+# Two commands on a fresh machine with Python 3.11+ and make:
+#   make demo   trains on Adult, prints a table, writes frontier.png
+#   make test   runs the tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test test-all lint format types docs bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
+
+bench: $(VENV)/.demo
+	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf $(VENV) docs/_build docs/api build dist
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "evenhand needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	@echo "setting up $(VENV) ..."
+	$(PIP) -e ".[plot]"
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	@echo "setting up $(VENV) ..."
+	$(PIP) -e ".[test]"
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[docs]"
+	@touch $@

@@ -1,0 +1,21 @@
+"""evenhand: fair classification with the whole accuracy–fairness frontier of one fit."""
+
+from evenhand._versions import show_versions
+from evenhand.classifier import FairClassifier, FairnessWarning
+from evenhand.displays import FrontierDisplay
+from evenhand.frontier import Frontier
+from evenhand.rates import *  # noqa: F403
+from evenhand.rates import __all__ as _rates
+from evenhand.trajectory import Trajectory
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FairClassifier",
+    "FairnessWarning",
+    "Frontier",
+    "FrontierDisplay",
+    "Trajectory",
+    "show_versions",
+    *_rates,
+]

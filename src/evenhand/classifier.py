@@ -1,0 +1,485 @@
+"""FairClassifier: scikit-learn's conventions around oracle, solver and frontier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evenhand.frontier import sweep
+from evenhand.inputs import blank_groups, check_scales, check_sizes, code_rows, find_groups
+from evenhand.notions import NOTIONS, READINGS
+from evenhand.oracle import Oracle
+from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.trajectory import Trajectory
+from evenhand.updates import RULES, power_schedule
+
+__all__ = ["FairClassifier", "FairnessWarning"]
+
+# Where the legs of a fit start, by the name of ``init``.
+LEGS = {
+    "zero": ("zero",),
+    "optimum": ("optimum",),
+    "both": ("optimum", "zero"),
+    "auto": ("optimum",),
+}
+
+
+class FairnessWarning(UserWarning):
+    """The classifier does not meet the target it was asked for."""
+
+
+class FairClassifier(ClassifierMixin, BaseEstimator):
+    r"""Linear classifier fitted against a fairness adversary, with its whole frontier.
+
+    Logistic regression descends its loss while an adversary tries to tell a row's group from its
+    score; the part of the classification gradient that lies along the fairness gradient is removed
+    from each step,
+
+    .. math:: w \leftarrow w - \eta\,(g_C - \alpha_t g_F - \Pi_{g_F} g_C),
+
+    and the run is accelerated. Every iterate that is kept, with every decision cut on its scores, is
+    a classifier; the Pareto set of their accuracies and rates is ``frontier_``, and the fitted
+    classifier is its most accurate point whose rate reaches ``tau``. :meth:`at` moves to another τ
+    without training. The group is not needed to predict.
+
+    The favourable outcome is ``classes_[1]``, the larger label. Inputs are used as they are: bring
+    them to similar scales first, for instance with ``StandardScaler``.
+
+    Parameters
+    ----------
+    notion : {"statistical_parity", "false_discovery"}, default="statistical_parity"
+        Which rate the groups shall share: the selection rate, or the false discovery rate.
+    tau : float, default=0.8
+        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule.
+    reading : {"corrected", "printed"}, default="corrected"
+        The paper's formulas as mended, or to the letter. The paper's own runs are
+        ``reading="printed", l2=1.0, init="zero", cut=False``.
+    degree : int, default=2
+        Degree of the adversary's polynomial of the score (statistical parity).
+    solver : {"agd", "gd", "agd_printed"}, default="agd"
+        Accelerated (AGD+), plain, or the paper's Algorithm 2 to the letter.
+    update : {"modified", "normal"}, default="modified"
+        With or without the projection.
+    adversary_sign : {1, -1}, optional
+        1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
+    alpha, alpha_power : float, default=0.1, 0.5
+        :math:`\alpha_t = \alpha\,t^{-p}`, the weight of the fairness gradient.
+    mu : float, default=0.1
+        Strength of the regulariser, in units of the classification loss's curvature.
+    l2 : float, default=1e-4
+        Ridge :math:`\lambda` beside the mean log-loss; the intercept is free of it.
+    max_iter : int, default=200
+        Iterations of a leg.
+    init : {"auto", "optimum", "zero", "both"}, default="auto"
+        Where a leg starts: at the unconstrained optimum, which is always on the frontier then, at
+        zero, or one leg from each. ``"auto"`` is ``"optimum"``.
+    step : float, optional
+        Fixed step η for weights and adversary. By default steps come from the smoothness of the
+        losses.
+    extra_column : {"ones", "noise"}, default="ones"
+        An intercept, or a column of uniform noise as in the paper's experiment on it.
+    cut : bool, default=True
+        Choose the decision cut together with the iterate; otherwise the cut is 0.
+    min_share : float, default=0.01
+        A point counts only if every group has between this share and 1 − this share of predicted
+        positives.
+    selection : {"train"}, default="train"
+        Choose the point on the training data.
+    sensitive_feature : int, str or callable, optional
+        Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
+        index or name, which is then not an input (its coefficient is 0), or a function of X.
+    random_state : int, RandomState or None, default=None
+        Seed of the noise column; nothing else is random.
+    verbose : int, default=0
+        1 shows a progress bar with loss, accuracy and rate.
+    n_iterates : int, default=100
+        Iterates of a leg that are kept for the frontier, evenly spaced.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the favourable one.
+    groups_ : ndarray of shape (2,)
+        The groups.
+    coef_ : ndarray of shape (1, n_features_in_)
+        Weights of the chosen point.
+    intercept_ : ndarray of shape (1,)
+        Intercept less the chosen cut.
+    noise_coef_ : float
+        Weight of the noise column; only with ``extra_column="noise"``.
+    frontier_ : Frontier
+        Accuracy and rate, on the training data, of every point worth choosing.
+    trajectory_ : Trajectory
+        The run, iteration by iteration; ``trajectory_.to_frame()``.
+    rate_ : float
+        Ratio of the groups' rates at the chosen point, on the training data.
+    accuracy_ : float
+        Its accuracy on the training data.
+    feasible_ : bool
+        Whether ``rate_`` reaches ``tau``.
+    converged_ : bool
+        False if the run diverged or was interrupted.
+    n_iter_ : int
+        Iterations done.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from evenhand import FairClassifier
+    >>> from evenhand.datasets import encoded_split, load_adult
+    >>> X_train, X_test, y_train, y_test, z_train, z_test = encoded_split(
+    ...     load_adult(), random_state=0)
+    >>> model = FairClassifier(tau=0.8).fit(X_train, y_train, sensitive_features=z_train)
+    >>> model.feasible_, bool(model.rate_ >= 0.8)
+    (True, True)
+    >>> stricter = model.at(0.95)  # no training
+    >>> bool(stricter.rate_ >= 0.95)
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "notion": [StrOptions(set(NOTIONS))],
+        "tau": [Interval(Real, 0, 1, closed="right")],
+        "reading": [StrOptions(set(READINGS))],
+        "degree": [Interval(Integral, 1, 10, closed="both")],
+        "solver": [StrOptions(set(SOLVERS))],
+        "update": [StrOptions(set(RULES))],
+        "adversary_sign": [Options(Integral, {-1, 1}), None],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha_power": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Real, 0, None, closed="left")],
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(LEGS))],
+        "step": [Interval(Real, 0, None, closed="neither"), None],
+        "extra_column": [StrOptions({"ones", "noise"})],
+        "cut": ["boolean"],
+        "min_share": [Interval(Real, 0, 0.5, closed="left")],
+        "selection": [StrOptions({"train"})],
+        "sensitive_feature": [Integral, str, callable, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "n_iterates": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        notion: str = "statistical_parity",
+        tau: float = 0.8,
+        *,
+        reading: str = "corrected",
+        degree: int = 2,
+        solver: str = "agd",
+        update: str = "modified",
+        adversary_sign: int | None = None,
+        alpha: float = 0.1,
+        alpha_power: float = 0.5,
+        mu: float = 0.1,
+        l2: float = 1e-4,
+        max_iter: int = 200,
+        init: str = "auto",
+        step: float | None = None,
+        extra_column: str = "ones",
+        cut: bool = True,
+        min_share: float = 0.01,
+        selection: str = "train",
+        sensitive_feature: int | str | Callable[[Any], Any] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_iterates: int = 100,
+    ) -> None:
+        self.notion = notion
+        self.tau = tau
+        self.reading = reading
+        self.degree = degree
+        self.solver = solver
+        self.update = update
+        self.adversary_sign = adversary_sign
+        self.alpha = alpha
+        self.alpha_power = alpha_power
+        self.mu = mu
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.init = init
+        self.step = step
+        self.extra_column = extra_column
+        self.cut = cut
+        self.min_share = min_share
+        self.selection = selection
+        self.sensitive_feature = sensitive_feature
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_iterates = n_iterates
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.extra_column == "noise"
+        return tags
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairClassifier:
+        """Fit the classifier and its frontier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs, numeric and of similar scales. float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Two-valued labels of any type.
+        sensitive_features : array-like of shape (n_samples,), optional
+            Group of each row, two values of any type. Not needed if the constructor's
+            ``sensitive_feature`` says where to find it.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights. Rows of weight 0 are as if not there.
+
+        Returns
+        -------
+        FairClassifier
+            The fitted estimator.
+        """
+        self._validate_params()
+        groups, column = find_groups(X, self.sensitive_feature, sensitive_features)
+        X, y = validate_data(
+            self,
+            blank_groups(X, column),
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+        check_sizes(X)
+        rows = code_rows(X, y, groups, sample_weight, column)
+        self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
+        noise = self.extra_column == "noise"
+        rng = check_random_state(self.random_state)
+        oracle = Oracle(
+            rows.X,
+            rows.y,
+            rows.z,
+            notion=NOTIONS[self.notion](self.degree),
+            reading=self.reading,
+            adversary_sign=self.adversary_sign,
+            mu=self.mu,
+            l2=self.l2,
+            extra=rng.uniform(size=rows.X.shape[0]) if noise else None,
+            penalize_extra=noise,
+            sample_weight=rows.weight,
+        )
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        check_scales(oracle.column_scale, names[rows.inputs])
+        trouble = self._run(oracle)
+        self.frontier_ = sweep(
+            oracle,
+            self.trajectory_.iterates,
+            cut=self.cut,
+            min_share=self.min_share,
+            groups=self.groups_,
+        )
+        if trouble:
+            warnings.warn(
+                f"{trouble}; the best of the {len(self.trajectory_.iterates)} iterates kept so far "
+                "is used.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self._choose()
+
+    def _run(self, oracle: Oracle) -> str:
+        """Run the legs into ``trajectory_``; return what went wrong, if anything did."""
+        trajectory = self.trajectory_ = Trajectory(oracle.notion.rate)
+        legs, trouble, done = LEGS[self.init], "", 0
+        starts = {"zero": np.zeros(oracle.n_weights)}
+        kept = np.linspace(1, self.max_iter, min(self.n_iterates, self.max_iter)).round()
+        try:
+            with _progress(self.verbose, trajectory, len(legs) * self.max_iter) as show:
+
+                def record(iteration: Iteration) -> None:
+                    trajectory.add("optimum", iteration, keep=False)
+                    show("plain optimum", 0)
+
+                if "optimum" in legs:
+                    starts["optimum"] = minimize_loss(
+                        oracle, starts["zero"], max_iter=200, callback=record
+                    )
+                    trajectory.keep(starts["optimum"])
+                for leg in legs:
+                    iterations = solve(
+                        oracle,
+                        starts[leg],
+                        solver=SOLVERS[self.solver](),
+                        rule=RULES[self.update],
+                        schedule=power_schedule(self.alpha, self.alpha_power),
+                        max_iter=self.max_iter,
+                        step=self.step,
+                    )
+                    t = 0
+                    for iteration in iterations:
+                        t = iteration.t
+                        trajectory.add(f"from {leg}", iteration, keep=t in kept)
+                        show(f"fair, from {leg}", 1)
+                    trajectory.keep()
+                    done += t
+                    if t < self.max_iter:
+                        trouble = f"the run from {leg} diverged at iteration {t + 1}"
+        except KeyboardInterrupt:
+            if not len(trajectory):
+                raise
+            trouble = f"the fit was interrupted after {len(trajectory)} iterations"
+            trajectory.keep()
+        if not len(trajectory.iterates):
+            trajectory.keep(starts["zero"])
+        self.n_iter_, self.converged_ = max(done, 1), not trouble
+        return trouble
+
+    def _choose(self) -> FairClassifier:
+        """Take the frontier's point for ``tau``."""
+        point = self.frontier_.select(self.tau)
+        w = self.trajectory_.iterates[point.iterate]
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        self.coef_[0, self._inputs] = w[:-1]
+        if self.extra_column == "noise":
+            self.noise_coef_ = float(w[-1])
+            self.intercept_ = np.array([-point.cut])
+        else:
+            self.intercept_ = np.array([w[-1] - point.cut])
+        self.rate_, self.accuracy_, self.feasible_ = point.rate, point.accuracy, point.feasible
+        if not point.feasible:
+            best = (
+                f"the highest rate found is {point.rate:.3f}"
+                if len(self.frontier_)
+                else f"no point has between {self.min_share:.0%} and {1 - self.min_share:.0%} "
+                "predicted positives in every group and is better than chance"
+            )
+            warnings.warn(
+                f"tau={self.tau} was not reached on the training data for {self.notion}: {best}. "
+                "The classifier is kept with feasible_=False.",
+                FairnessWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def at(self, tau: float) -> FairClassifier:
+        """Give the same fit at another target, without training.
+
+        Parameters
+        ----------
+        tau : float
+            The new target, in (0, 1].
+
+        Returns
+        -------
+        FairClassifier
+            A fitted classifier; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        other.tau = tau
+        other._validate_params()
+        return other._choose()
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score less the chosen cut; positive means ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            :math:`s - \\text{cut}`.
+        """
+        check_is_fitted(self)
+        column = np.setdiff1d(np.arange(self.n_features_in_), self._inputs)
+        X = validate_data(
+            self,
+            blank_groups(X, int(column[0]) if len(column) else None),
+            reset=False,
+            accept_sparse="csr",
+            dtype=np.float64,
+        )
+        scores = X @ self.coef_[0] + self.intercept_[0]
+        if self.extra_column == "noise":
+            noise = check_random_state(self.random_state).uniform(size=X.shape[0])
+            scores = scores + self.noise_coef_ * noise
+        return np.asarray(scores)
+
+    def predict(self, X: Any) -> Any:
+        """Predicted label of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Sigmoid of :meth:`decision_function`, a score between 0 and 1.
+
+        It is above one half where the prediction is positive, but it is not calibrated: fairness
+        and the cut move it away from the label's frequency.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+
+@contextmanager
+def _progress(
+    verbose: int, trajectory: Trajectory, total: int
+) -> Iterator[Callable[[str, int], None]]:
+    """Give a function ``show(what, advance)`` that moves a bar, or nothing."""
+    if not verbose:
+        yield lambda what, advance: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total, state="")
+
+        def show(what: str, advance: int) -> None:
+            loss, accuracy, rate = trajectory.latest()
+            state = f"loss {loss:.4f}  accuracy {accuracy:.4f}  rate {rate:.3f}"
+            bar.update(task, description=what, advance=advance, state=state)
+
+        yield show

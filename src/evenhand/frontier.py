@@ -1,0 +1,235 @@
+r"""The accuracy–fairness frontier of one fit.
+
+Every kept iterate with every cut on its scores is a classifier. One sort of an iterate's scores
+gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes over the iterates and
+keeps the Pareto set. Choosing a point for a target τ is then a look-up, with no more training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from evenhand.oracle import Oracle, float64_scores
+from evenhand.rates import RATES
+
+__all__ = ["Frontier", "Point", "sweep"]
+
+FloatArray = NDArray[np.float64]
+
+# Scores closer than this, relative to the size of the terms they are sums of, are the same score.
+RESOLUTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# Scores held at once while sweeping; never rows × iterates.
+SWEEP_SCORES = 1 << 22
+
+
+class Point(NamedTuple):
+    """A classifier on the frontier: an iterate and a cut on its scores."""
+
+    iterate: int
+    cut: float
+    accuracy: float
+    rate: float
+    counts: FloatArray
+    feasible: bool
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The Pareto set of (iterate, cut) pairs on the data they were found on.
+
+    Sorted by falling accuracy and rising rate. Empty if no point was eligible.
+
+    Parameters
+    ----------
+    iterate : ndarray of int
+        Which kept iterate.
+    cut : ndarray
+        Decision cut: a row is positive if its score exceeds it.
+    accuracy, rate : ndarray
+        Accuracy, and ratio of the notion's rate between the groups.
+    counts : ndarray of shape (n_points, n_groups, 2, 2)
+        Weight per group × label × prediction.
+    groups : sequence
+        The groups' names.
+    last : Point
+        The last iterate at cut 0: the answer when nothing is eligible.
+    """
+
+    iterate: NDArray[np.intp]
+    cut: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    counts: FloatArray
+    groups: Sequence[Any]
+    last: Point
+
+    def __len__(self) -> int:
+        return len(self.rate)
+
+    def select(self, tau: float) -> Point:
+        """The most accurate point whose rate is at least ``tau``.
+
+        Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
+        reaches ``tau``, the one of the highest rate, or the last iterate if none is eligible, both
+        with ``feasible=False``.
+        """
+        if not len(self):
+            return self.last
+        i = int(np.searchsorted(self.rate, tau, side="left"))
+        return _point(self, min(i, len(self) - 1), feasible=i < len(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point, with each group's selection rate."""
+        columns = {
+            "iterate": self.iterate,
+            "cut": self.cut,
+            "accuracy": self.accuracy,
+            "rate": self.rate,
+        }
+        share = RATES["selection_rate"].per_group(self.counts)
+        columns |= {f"selection_rate[{g}]": share[:, j] for j, g in enumerate(self.groups)}
+        return pd.DataFrame(columns)
+
+
+class _Points(NamedTuple):
+    """Columns of points while sweeping."""
+
+    iterate: NDArray[np.intp]
+    cut: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    counts: FloatArray
+
+    def take(self, index: Any) -> _Points:
+        return _Points(*(column[index] for column in self))
+
+    def pareto(self) -> _Points:
+        """The points no other beats, ties broken as in :meth:`Frontier.select`."""
+        # One quick sort leaves few points for the four slow ones.
+        order = np.argsort(self.rate)
+        accuracy = self.accuracy[order]
+        best = np.maximum.accumulate(accuracy[::-1])[::-1]
+        return self.take(order[accuracy >= best])._exact_pareto()
+
+    def _exact_pareto(self) -> _Points:
+        order = np.lexsort((-self.cut, self.iterate, -self.rate, -self.accuracy))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], self.rate[order]]))
+        return self.take(order[self.rate[order] > best[:-1]])
+
+
+def _cut_counts(
+    scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
+) -> tuple[FloatArray, FloatArray]:
+    """Cuts in the gaps between scores wider than ``gap``, and each cell's weight above each cut."""
+    order = np.argsort(scores)[::-1]
+    s, cell = scores[order], cell[order]
+    member = cell == np.arange(n_cells)[:, None]
+    above = np.cumsum(member if weight is None else member * weight[order], axis=1, dtype=float)
+    ends = np.flatnonzero(s[:-1] - s[1:] > gap)
+    high, low = s[ends], s[ends + 1]
+    # np.take, not above[:, ends], whose memory order would slow down all that follows
+    return high + (low - high) / 2, np.take(above, ends, axis=1)
+
+
+@contextmanager
+def _worker_map() -> Iterator[Callable[..., Any]]:
+    """Give a ``map`` over as many threads as BLAS may use, with one BLAS thread each.
+
+    How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
+    joblib, whose workers get one each.
+    """
+    blas = ThreadpoolController().select(user_api="blas")
+    threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
+    with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+def sweep(
+    oracle: Oracle,
+    iterates: FloatArray,
+    *,
+    cut: bool = True,
+    min_share: float = 0.01,
+    groups: Sequence[Any] = (0, 1),
+) -> Frontier:
+    """Frontier of the iterates on the oracle's data.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The data and the notion.
+    iterates : ndarray of shape (n_iterates, n_weights)
+        Weights, the earliest first.
+    cut : bool, default=True
+        Sweep every cut; otherwise only the cut 0 of each iterate, the paper's thresholding.
+    min_share : float, default=0.01
+        Least share of predicted positives, and of negatives, in every group.
+    groups : sequence, default=(0, 1)
+        Names of the groups.
+    """
+    notion, k, blocks = oracle.notion, oracle.n_groups, oracle.blocks
+    cell = np.concatenate([b.cell for b in blocks])
+    weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
+    total = np.bincount(cell, weights=weight, minlength=2 * k).astype(np.float64)[:, None]
+    resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
+
+    def points(i: int, cuts: FloatArray, above: FloatArray) -> _Points:
+        """Points of an iterate, from its cuts and the cells' weights above them."""
+        counts = np.stack([total - above, above], axis=1).reshape(k, 2, 2, -1)
+        accuracy = RATES["accuracy"].per_group(np.moveaxis(counts.sum(axis=0), -1, 0))
+        counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
+        index = np.full(len(cuts), i, dtype=np.intp)
+        return _Points(index, cuts, accuracy, notion.rate.ratio(counts), counts)
+
+    def at_zero(i: int, scores: FloatArray) -> _Points:
+        above = np.bincount(cell, weights=(scores > 0) * (1.0 if weight is None else weight))
+        return points(i, np.zeros(1), np.resize(above, (2 * k, 1)))
+
+    def survivors(i: int, scores: FloatArray, size: float, known: _Points) -> _Points:
+        """The iterate's Pareto set, less what the known points beat already."""
+        if cut:
+            gap = resolution * size
+            found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
+        else:
+            found = at_zero(i, scores)
+        accurate = np.append(known.accuracy, -np.inf)[np.searchsorted(known.rate, found.rate)]
+        found = found.take(found.accuracy > accurate)
+        return found.take(notion.eligible(found.counts, min_share)).pareto()
+
+    best = points(0, np.zeros(0), np.zeros((2 * k, 0)))
+    sizes = np.abs(iterates) @ oracle.column_size
+    chunk = max(1, min(16, SWEEP_SCORES // len(cell)))
+    with _worker_map() as map_:
+        # The first alone, so that the others have something to beat.
+        edges = [0, *range(1, len(iterates), chunk), len(iterates)]
+        for start, stop in pairwise(edges):
+            part = np.arange(start, stop)
+            W = np.ascontiguousarray(iterates[part].T)
+            scores = np.concatenate(list(map_(lambda b, W=W: float64_scores(b, W), blocks))).T
+            scores = np.ascontiguousarray(scores)
+            found = map_(lambda i, s, m, b=best: survivors(i, s, m, b), part, scores, sizes[part])
+            columns = zip(best, *found, strict=True)
+            best = _Points(*map(np.concatenate, columns)).pareto()
+    last = at_zero(len(iterates) - 1, scores[-1])
+    return Frontier(*best, groups=list(groups), last=_point(last, 0, feasible=False))
+
+
+def _point(points: Any, i: int, *, feasible: bool) -> Point:
+    return Point(
+        int(points.iterate[i]),
+        float(points.cut[i]),
+        float(points.accuracy[i]),
+        float(points.rate[i]),
+        points.counts[i],
+        feasible,
+    )

@@ -1,0 +1,193 @@
+"""What users bring, checked and coded: groups, labels, weights, scales."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from evenhand.rates import group_codes
+
+__all__ = ["CodedRows", "blank_groups", "check_scales", "check_sizes", "code_rows", "find_groups"]
+
+# A number with more distinct values than this is a quantity, not a group.
+MAX_GROUP_VALUES = 20
+# Standard deviations further apart than this deserve a warning.
+MAX_SPREAD = 100
+
+
+def _listed(values: Any, most: int = 5) -> str:
+    values = [v.item() if isinstance(v, np.generic) else v for v in values]
+    return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
+
+
+def find_groups(
+    X: Any, where: int | str | Callable[[Any], Any] | None, sensitive_features: Any
+) -> tuple[Any, int | None]:
+    """Find the groups, and the index of the column of X that holds them, if one does."""
+    if where is None and sensitive_features is None:
+        raise ValueError(
+            "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
+            "(or a function of X) with FairClassifier(sensitive_feature=...)."
+        )
+    if where is None:
+        return sensitive_features, None
+    if sensitive_features is not None:
+        raise ValueError(
+            f"fit got sensitive_features although the constructor has sensitive_feature={where!r}; "
+            "give one of the two."
+        )
+    if callable(where):
+        return where(X), None
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if len(X.shape) != 2:
+        return np.zeros(0), 0  # X is refused later, with scikit-learn's words
+    column = _named_column(X, where) if isinstance(where, str) else where
+    if not -X.shape[1] <= column < X.shape[1]:
+        raise ValueError(f"sensitive_feature={where} is no column of X, which has {X.shape[1]}.")
+    column %= X.shape[1]
+    if hasattr(X, "iloc"):
+        values = X.iloc[:, column]
+    elif issparse(X):
+        values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
+    else:
+        values = pd.Series(np.asarray(X)[:, column]).infer_objects()
+    distinct = values.nunique()
+    if pd.api.types.is_numeric_dtype(values) and distinct > MAX_GROUP_VALUES:
+        raise ValueError(
+            f"sensitive_feature={where!r} is a number with {distinct} distinct values; bin it into "
+            "groups first."
+        )
+    return values, column
+
+
+def _named_column(X: Any, name: str) -> int:
+    names = list(getattr(X, "columns", []))
+    if not names:
+        raise ValueError(
+            f"sensitive_feature={name!r} names a column, but X has no column names; an earlier step "
+            "may have dropped them: call set_output(transform='pandas') on it, or give the "
+            "column's index."
+        )
+    if name not in names:
+        raise ValueError(
+            f"X has no column {name!r}, which sensitive_feature names; earlier steps must keep it. "
+            f"X has {_listed(names, 10)}."
+        )
+    return names.index(name)
+
+
+def blank_groups(X: Any, column: int | None) -> Any:
+    """X with zeros in the group column, which is no input and may hold text."""
+    if column is None or issparse(X) or len(getattr(X, "shape", ())) != 2:
+        return X
+    if column >= X.shape[1]:
+        return X
+    if hasattr(X, "iloc"):
+        X = X.copy(deep=False)
+        X.isetitem(column, 0.0)
+        return X
+    X = np.array(X)
+    X[:, column] = 0
+    return X
+
+
+def check_sizes(X: Any) -> None:
+    """Refuse inputs so large that sums of their squares overflow."""
+    limit = float(np.sqrt(np.finfo(X.dtype).max)) * 1e-6
+    values = X.data if issparse(X) else X
+    largest = max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
+    if largest > limit:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, too large to square in {X.dtype}; scale the "
+            "columns first, for instance with StandardScaler."
+        )
+
+
+class CodedRows(NamedTuple):
+    """The rows that count: inputs, labels and groups as 0 and 1, weights.
+
+    ``inputs`` are the columns of the user's X that X has.
+    """
+
+    X: Any
+    y: NDArray[np.intp]
+    z: NDArray[np.intp]
+    weight: NDArray[np.float64] | None
+    inputs: NDArray[np.intp]
+    classes: NDArray[Any]
+    groups: NDArray[Any]
+
+
+def code_rows(X: Any, y: Any, groups: Any, sample_weight: Any, column: int | None) -> CodedRows:
+    """Code labels and groups, drop rows of zero weight, leave out the group column."""
+    check_classification_targets(y)
+    levels, z = group_codes(groups)
+    if len(z) != X.shape[0]:
+        raise ValueError(
+            f"sensitive_features has {len(z)} rows, X has {X.shape[0]}; they must be the same rows."
+        )
+    check_consistent_length(X, y)
+    y, weight = np.asarray(y), None
+    where = ""
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        used = np.flatnonzero(weight)
+        if not len(used):
+            raise ValueError("sample_weight is zero for every row; at least one must count.")
+        if len(used) < len(weight):
+            X, y, z, weight = X[used], y[used], z[used], weight[used]
+            where = " among the rows of positive weight"
+    classes, y = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class, {_listed(classes)}{where}; a classifier needs two classes."
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. "
+            f"y has {len(classes)} classes: {_listed(classes)}{where}."
+        )
+    present = levels[np.unique(z)]
+    if len(present) != 2 or len(levels) != 2:
+        raise ValueError(
+            f"sensitive_features has {len(present)} group{'s' * (len(present) != 1)}{where}: "
+            f"{_listed(present)}; FairClassifier compares two."
+        )
+    inputs = np.arange(X.shape[1])
+    if column is not None:
+        inputs = np.delete(inputs, column)
+        if not len(inputs):
+            raise ValueError(
+                "X has no column but the sensitive one; there is nothing to learn from."
+            )
+        X = X[:, inputs]
+    return CodedRows(X, y, z, weight, inputs, classes, levels)
+
+
+def check_scales(scale: NDArray[np.float64], names: Any) -> None:
+    """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
+    varying = scale > 0
+    if not varying.any():
+        return
+    low, high = scale[varying].min(), scale.max()
+    if high <= MAX_SPREAD * low:
+        return
+    large = scale > np.sqrt(low * high)
+    small = varying & ~large
+    few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
+    warnings.warn(
+        f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
+        f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
+        "instance with StandardScaler; evenhand does not do it for you.",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,358 @@
+"""Counts per group, the rates they give, and how far the groups are apart.
+
+Everything here is a function of one array of counts with shape ``(..., n_groups, 2, 2)``: group ×
+true label × predicted label. A rate is a ratio of two sums of its cells, so one row of a table
+defines it; leading dimensions are free, which is how the frontier evaluates thousands of cuts at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+__all__ = [
+    "RATES",
+    "Rate",
+    "accuracy_difference",
+    "accuracy_ratio",
+    "false_discovery_rate_difference",
+    "false_discovery_rate_ratio",
+    "false_negative_rate_difference",
+    "false_negative_rate_ratio",
+    "false_omission_rate_difference",
+    "false_omission_rate_ratio",
+    "false_positive_rate_difference",
+    "false_positive_rate_ratio",
+    "group_codes",
+    "group_counts",
+    "group_rates",
+    "negative_predictive_value_difference",
+    "negative_predictive_value_ratio",
+    "positive_predictive_value_difference",
+    "positive_predictive_value_ratio",
+    "statistical_parity_difference",
+    "statistical_rate",
+    "true_negative_rate_difference",
+    "true_negative_rate_ratio",
+    "true_positive_rate_difference",
+    "true_positive_rate_ratio",
+]
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Rate:
+    r"""A rate per group, :math:`r_j = \sum_{(y, \hat y) \in A} c_{j y \hat y} \big/ \sum_{(y, \hat y) \in B} c_{j y \hat y}`.
+
+    Parameters
+    ----------
+    name : str
+        The rate's name in tables.
+    numerator, denominator : tuple of (int, int)
+        The cells (true label, predicted label) of A and of B.
+    is_error : bool
+        Whether 0 is the best value. When every group's rate is 0, the ratio of an error rate is 1 (all
+        are perfect) and that of any other rate is undefined (nobody gets anything).
+    """  # noqa: E501
+
+    name: str
+    numerator: tuple[tuple[int, int], ...]
+    denominator: tuple[tuple[int, int], ...]
+    is_error: bool = False
+
+    def per_group(self, counts: ArrayLike) -> FloatArray:
+        """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
+        c = np.asarray(counts, dtype=np.float64)
+        top = sum(c[..., y, p] for y, p in self.numerator)
+        bottom = np.asarray(sum(c[..., y, p] for y, p in self.denominator))
+        # full_like keeps the memory order of the counts, which is what makes long sweeps fast
+        return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0)
+
+    def ratio(self, counts: ArrayLike) -> FloatArray:
+        r"""Smallest over largest group rate, :math:`\min_j r_j / \max_j r_j`.
+
+        NaN if a group's rate is undefined. All rates 0: 1 for an error rate, NaN otherwise.
+        """
+        low, high = self._extremes(counts)
+        out = np.where(np.isnan(low), np.nan, 1.0 if self.is_error else np.nan)
+        return np.divide(low, high, out=out, where=high > 0)
+
+    def difference(self, counts: ArrayLike) -> FloatArray:
+        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`; NaN if one is undefined."""  # noqa: E501
+        low, high = self._extremes(counts)
+        return high - low
+
+    def _extremes(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest group rate; NaN if one is undefined."""
+        r = np.moveaxis(self.per_group(counts), -1, 0)  # reducing the first axis is the fast way
+        return r.min(axis=0), r.max(axis=0)
+
+
+_TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
+
+RATES: dict[str, Rate] = {
+    rate.name: rate
+    for rate in (
+        Rate("selection_rate", (_FP, _TP), (_TN, _FP, _FN, _TP)),
+        Rate("accuracy", (_TN, _TP), (_TN, _FP, _FN, _TP)),
+        Rate("true_positive_rate", (_TP,), (_FN, _TP)),
+        Rate("false_positive_rate", (_FP,), (_TN, _FP), is_error=True),
+        Rate("true_negative_rate", (_TN,), (_TN, _FP)),
+        Rate("false_negative_rate", (_FN,), (_FN, _TP), is_error=True),
+        Rate("false_discovery_rate", (_FP,), (_FP, _TP), is_error=True),
+        Rate("false_omission_rate", (_FN,), (_TN, _FN), is_error=True),
+        Rate("positive_predictive_value", (_TP,), (_FP, _TP)),
+        Rate("negative_predictive_value", (_TN,), (_TN, _FN)),
+    )
+}
+"""Every rate by name."""
+
+
+def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") -> tuple[Any, Any]:
+    """Distinct groups in sorted order and the group index of each row.
+
+    Groups may be strings, booleans, numbers or categories. A missing value is an error: which group
+    a person belongs to is never guessed.
+    """
+    if isinstance(sensitive_features, pd.DataFrame):
+        if sensitive_features.shape[1] != 1:
+            raise ValueError(
+                f"{name} has {sensitive_features.shape[1]} columns; give one column of groups "
+                "(join several attributes into one, for example 'female, 40+')."
+            )
+        sensitive_features = sensitive_features.iloc[:, 0]
+    values = (
+        sensitive_features
+        if isinstance(sensitive_features, pd.Series)
+        else pd.Series(np.asarray(column_or_1d(sensitive_features)))
+    )
+    missing = int(values.isna().sum())
+    if missing:
+        raise ValueError(
+            f"{name} has {missing} missing value{'s' if missing > 1 else ''}; drop those rows or "
+            "give them a group of their own, such as 'unknown'."
+        )
+    codes, groups = pd.factorize(values, use_na_sentinel=False)
+    groups = np.asarray(groups)
+    try:
+        order = np.argsort(groups, kind="stable")
+    except TypeError:
+        raise ValueError(
+            f"{name} mixes types that cannot be ordered "
+            f"({', '.join(sorted({type(g).__name__ for g in groups}))}); use one type."
+        ) from None
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return groups[order], rank[codes]
+
+
+def _as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
+    y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
+    labels = pd.unique(np.concatenate([pd.Series(y_true).astype(object), pd.Series(y_pred)]))
+    if pos_label is None:
+        if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
+            shown = ", ".join(repr(v) for v in labels[:5])
+            raise ValueError(
+                f"labels are {shown}; say which one is favourable with pos_label=... "
+                "(only 0/1, -1/1 and booleans have a default)."
+            )
+        pos_label = 1
+    if len({*labels, pos_label}) > 2:
+        shown = ", ".join(repr(v) for v in labels[:5])
+        raise ValueError(
+            f"y_true and y_pred hold {shown} with pos_label={pos_label!r}: these rates need two "
+            "labels, one of them pos_label."
+        )
+    return np.asarray(y_true == pos_label), np.asarray(y_pred == pos_label)
+
+
+def group_counts(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> tuple[Any, FloatArray]:
+    """Weighted counts per group × true label × predicted label.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Two-valued labels and predictions.
+    sensitive_features : array-like of shape (n_samples,)
+        Group of each row, of any type and number.
+    sample_weight : array-like of shape (n_samples,), optional
+        Row weights; 1 each by default.
+    pos_label : label, optional
+        The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+
+    Returns
+    -------
+    groups : ndarray of shape (n_groups,)
+        The groups in sorted order.
+    counts : ndarray of shape (n_groups, 2, 2)
+        ``counts[j, y, p]``: weight of group j's rows with label y and prediction p.
+
+    Examples
+    --------
+    >>> from evenhand.rates import group_counts
+    >>> groups, counts = group_counts([1, 0, 1, 0], [1, 1, 0, 0], sensitive_features=list("aabb"))
+    >>> counts.tolist()
+    [[[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]]
+    """
+    groups, codes = group_codes(sensitive_features)
+    true, pred = _as_binary(y_true, y_pred, pos_label)
+    check_consistent_length(true, pred, codes)
+    if len(codes) == 0:
+        raise ValueError("y_true, y_pred and sensitive_features are empty; rates need rows.")
+    weight = None
+    if sample_weight is not None:
+        weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+        check_consistent_length(true, weight)
+        if not np.isfinite(weight).all() or (weight < 0).any():
+            raise ValueError("sample_weight has negative, missing or infinite values.")
+    cell = (codes * 2 + true) * 2 + pred
+    counts = np.bincount(cell, weights=weight, minlength=4 * len(groups))
+    return groups, counts.reshape(len(groups), 2, 2).astype(np.float64)
+
+
+def group_rates(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> pd.DataFrame:
+    """Every rate of every group, one row a group, with the group's weight as ``count``.
+
+    Parameters are those of :func:`group_counts`.
+
+    Examples
+    --------
+    >>> from evenhand import group_rates
+    >>> table = group_rates([1, 0, 1, 0], [1, 1, 0, 0], sensitive_features=list("aabb"))
+    >>> table[["count", "selection_rate", "accuracy"]]
+                        count  selection_rate  accuracy
+    sensitive_features
+    a                     2.0             1.0       0.5
+    b                     2.0             0.0       0.5
+    """
+    groups, counts = group_counts(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+    name = getattr(sensitive_features, "name", None) or "sensitive_features"
+    columns = {"count": counts.sum(axis=(1, 2))}
+    columns |= {key: rate.per_group(counts) for key, rate in RATES.items()}
+    return pd.DataFrame(columns, index=pd.Index(groups, name=name))
+
+
+_METRIC_DOC = """{summary}
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Two-valued labels and predictions.
+    sensitive_features : array-like of shape (n_samples,)
+        Group of each row, of any type and number.
+    sample_weight : array-like of shape (n_samples,), optional
+        Row weights; 1 each by default.
+    pos_label : label, optional
+        The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+
+    Returns
+    -------
+    float
+        {returns}
+    """
+
+
+def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]:
+    """Make the public metric ``kind`` ('ratio' or 'difference') of a rate."""
+    rate = RATES[rate_name]
+    words = rate_name.replace("_", " ")
+
+    def metric(
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> float:
+        _, counts = group_counts(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+        )
+        return float(getattr(rate, kind)(counts))
+
+    if kind == "ratio":
+        zero = "1 (no group has errors)" if rate.is_error else "NaN (nobody has any)"
+        summary = f"Smallest over largest {words} among the groups; 1 is parity."
+        returns = f"In [0, 1]. NaN if a group's {words} is undefined; if all are 0: {zero}."
+    else:
+        summary = f"Largest less smallest {words} among the groups; 0 is parity."
+        returns = f"In [0, 1]. NaN if a group's {words} is undefined."
+    metric.__name__ = metric.__qualname__ = public_name
+    metric.__doc__ = _METRIC_DOC.format(summary=summary, returns=returns)
+    return metric
+
+
+statistical_rate = _metric("selection_rate", "ratio", "statistical_rate")
+statistical_parity_difference = _metric(
+    "selection_rate", "difference", "statistical_parity_difference"
+)
+accuracy_ratio = _metric("accuracy", "ratio", "accuracy_ratio")
+accuracy_difference = _metric("accuracy", "difference", "accuracy_difference")
+true_positive_rate_ratio = _metric("true_positive_rate", "ratio", "true_positive_rate_ratio")
+true_positive_rate_difference = _metric(
+    "true_positive_rate", "difference", "true_positive_rate_difference"
+)
+false_positive_rate_ratio = _metric("false_positive_rate", "ratio", "false_positive_rate_ratio")
+false_positive_rate_difference = _metric(
+    "false_positive_rate", "difference", "false_positive_rate_difference"
+)
+true_negative_rate_ratio = _metric("true_negative_rate", "ratio", "true_negative_rate_ratio")
+true_negative_rate_difference = _metric(
+    "true_negative_rate", "difference", "true_negative_rate_difference"
+)
+false_negative_rate_ratio = _metric("false_negative_rate", "ratio", "false_negative_rate_ratio")
+false_negative_rate_difference = _metric(
+    "false_negative_rate", "difference", "false_negative_rate_difference"
+)
+false_discovery_rate_ratio = _metric("false_discovery_rate", "ratio", "false_discovery_rate_ratio")
+false_discovery_rate_difference = _metric(
+    "false_discovery_rate", "difference", "false_discovery_rate_difference"
+)
+false_omission_rate_ratio = _metric("false_omission_rate", "ratio", "false_omission_rate_ratio")
+false_omission_rate_difference = _metric(
+    "false_omission_rate", "difference", "false_omission_rate_difference"
+)
+positive_predictive_value_ratio = _metric(
+    "positive_predictive_value", "ratio", "positive_predictive_value_ratio"
+)
+positive_predictive_value_difference = _metric(
+    "positive_predictive_value", "difference", "positive_predictive_value_difference"
+)
+negative_predictive_value_ratio = _metric(
+    "negative_predictive_value", "ratio", "negative_predictive_value_ratio"
+)
+negative_predictive_value_difference = _metric(
+    "negative_predictive_value", "difference", "negative_predictive_value_difference"
+)

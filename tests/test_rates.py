@@ -1,0 +1,209 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from fairlearn import metrics as fl
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import set_config
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import cross_val_score
+
+import evenhand
+from evenhand import rates
+from evenhand.rates import RATES, group_codes, group_counts, group_rates
+
+# Group a: 4 TN, 1 FP, 2 FN, 3 TP.  Group b: 3 TN, 3 FP, 2 FN, 2 TP.
+TABLE = np.array([[[4, 1], [2, 3]], [[3, 3], [2, 2]]])
+BY_HAND = {
+    "selection_rate": (4 / 10, 5 / 10),
+    "accuracy": (7 / 10, 5 / 10),
+    "true_positive_rate": (3 / 5, 2 / 4),
+    "false_positive_rate": (1 / 5, 3 / 6),
+    "true_negative_rate": (4 / 5, 3 / 6),
+    "false_negative_rate": (2 / 5, 2 / 4),
+    "false_discovery_rate": (1 / 4, 3 / 5),
+    "false_omission_rate": (2 / 6, 2 / 5),
+    "positive_predictive_value": (3 / 4, 2 / 5),
+    "negative_predictive_value": (4 / 6, 3 / 5),
+}
+
+
+def rows_of(table):
+    """Rows with exactly these counts."""
+    z, y, p = (np.repeat(v, table.ravel()) for v in np.indices(table.shape).reshape(3, -1))
+    return y, p, np.array(["a", "b", "c"])[z]
+
+
+def public(rate_name, kind):
+    if rate_name == "selection_rate":
+        return rates.statistical_rate if kind == "ratio" else rates.statistical_parity_difference
+    return getattr(rates, f"{rate_name}_{kind}")
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_hand_worked_table(name):
+    y, p, z = rows_of(TABLE)
+    a, b = BY_HAND[name]
+    assert group_rates(y, p, sensitive_features=z)[name].tolist() == pytest.approx([a, b])
+    ratio, difference = public(name, "ratio"), public(name, "difference")
+    assert ratio(y, p, sensitive_features=z) == pytest.approx(min(a, b) / max(a, b))
+    assert difference(y, p, sensitive_features=z) == pytest.approx(abs(a - b))
+
+
+def test_every_rate_is_public():
+    for name in RATES:
+        for kind in ("ratio", "difference"):
+            f = public(name, kind)
+            assert getattr(evenhand, f.__name__) is f
+            assert f.__name__ in rates.__all__
+
+
+FAIRLEARN = {
+    "selection_rate": fl.selection_rate,
+    "true_positive_rate": fl.true_positive_rate,
+    "false_positive_rate": fl.false_positive_rate,
+    "true_negative_rate": fl.true_negative_rate,
+    "false_negative_rate": fl.false_negative_rate,
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("name", FAIRLEARN)
+def test_agrees_with_fairlearn(name, n_groups, weighted):
+    rng = np.random.default_rng(n_groups)
+    y, p = rng.integers(0, 2, (2, 300))
+    z = rng.choice(list("abc")[:n_groups], 300)
+    w = rng.random(300) + 0.1 if weighted else None
+    frame = fl.MetricFrame(
+        metrics=FAIRLEARN[name],
+        y_true=y,
+        y_pred=p,
+        sensitive_features=z,
+        sample_params={"sample_weight": w} if weighted else None,
+    )
+    args = {"sensitive_features": z, "sample_weight": w}
+    assert group_rates(y, p, **args)[name].to_numpy() == pytest.approx(frame.by_group.to_numpy())
+    assert public(name, "ratio")(y, p, **args) == pytest.approx(frame.ratio())
+    assert public(name, "difference")(y, p, **args) == pytest.approx(frame.difference())
+
+
+def test_agrees_with_fairlearns_demographic_parity():
+    rng = np.random.default_rng(5)
+    y, p = rng.integers(0, 2, (2, 100))
+    z = rng.integers(0, 4, 100)
+    assert rates.statistical_rate(y, p, sensitive_features=z) == pytest.approx(
+        fl.demographic_parity_ratio(y, p, sensitive_features=z)
+    )
+
+
+def ratio(name, table):
+    return float(RATES[name].ratio(np.array(table)))
+
+
+def test_undefined_rates():
+    nobody = [[[5, 0], [5, 0]], [[5, 0], [5, 0]]]
+    one_group = [[[5, 0], [5, 0]], [[3, 2], [3, 2]]]
+    no_errors = [[[5, 0], [0, 5]], [[5, 0], [0, 5]]]
+    assert np.isnan(ratio("selection_rate", nobody))
+    assert np.isnan(ratio("true_positive_rate", nobody))
+    assert np.isnan(ratio("false_discovery_rate", nobody))
+    assert ratio("selection_rate", one_group) == 0
+    assert np.isnan(ratio("false_discovery_rate", one_group))
+    assert ratio("false_discovery_rate", no_errors) == 1
+    assert ratio("false_positive_rate", no_errors) == 1
+    assert np.isnan(float(RATES["false_discovery_rate"].difference(np.array(one_group))))
+
+
+counts = st.lists(st.integers(0, 50), min_size=4, max_size=4)
+tables = st.lists(counts, min_size=2, max_size=5).map(lambda t: np.array(t).reshape(-1, 2, 2))
+
+
+@given(tables, st.sampled_from(sorted(RATES)), st.randoms())
+def test_ratio_properties(table, name, random):
+    rate = RATES[name]
+    value = float(rate.ratio(table))
+    assert np.isnan(value) or 0 <= value <= 1
+    assert np.isnan(value) or (value == 1) == np.isclose(float(rate.difference(table)), 0, atol=0)
+    order = list(range(len(table)))
+    random.shuffle(order)
+    np.testing.assert_equal(float(rate.ratio(table[order])), value)
+    np.testing.assert_allclose(float(rate.ratio(3 * table)), value, rtol=1e-12)
+    # Leading dimensions are independent tables.
+    stacked = rate.ratio(np.stack([table, 2 * table, table]))
+    np.testing.assert_allclose(stacked, [value] * 3, rtol=1e-12)
+
+
+@given(tables.filter(lambda t: t.sum() > 0))
+def test_counts_come_back_from_rows(table):
+    z, y, p = (np.repeat(v, table.ravel()) for v in np.indices(table.shape).reshape(3, -1))
+    groups, found = group_counts(y, p, sensitive_features=z)
+    np.testing.assert_array_equal(found, table[groups])
+    weight = np.linspace(0.5, 2, len(y))
+    _, doubled = group_counts(y, p, sensitive_features=z, sample_weight=2 * weight)
+    _, single = group_counts(y, p, sensitive_features=z, sample_weight=weight)
+    np.testing.assert_allclose(doubled, 2 * single)
+    assert single.sum() == pytest.approx(weight.sum())
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label"),
+    [((0, 1), None), ((-1, 1), None), ((False, True), None), (("no", "yes"), "yes"), ((2, 5), 5)],
+)
+@pytest.mark.parametrize("groups", [("f", "m"), (0, 1), (False, True), (1.5, 2.5)])
+def test_labels_and_groups_of_any_type(labels, pos_label, groups):
+    y, p, z = rows_of(TABLE)
+    y, p = np.array(labels)[y], np.array(labels)[p]
+    z = pd.Series(np.array(groups)[(z == "b").astype(int)]).astype("category")
+    value = rates.statistical_rate(y, p, sensitive_features=z, pos_label=pos_label)
+    assert value == pytest.approx(0.8)
+
+
+def test_usable_as_scorer():
+    rng = np.random.default_rng(0)
+    X, y, z = rng.standard_normal((200, 3)), rng.integers(0, 2, 200), rng.choice(["a", "b"], 200)
+    model = LogisticRegression().fit(X, y)
+    scorer = make_scorer(rates.statistical_rate, sensitive_features=z)
+    expected = rates.statistical_rate(y, model.predict(X), sensitive_features=z)
+    assert scorer(model, X, y) == expected
+    assert pickle.loads(pickle.dumps(rates.statistical_rate)) is rates.statistical_rate
+    set_config(enable_metadata_routing=True)
+    try:
+        routed = make_scorer(rates.statistical_rate).set_score_request(sensitive_features=True)
+        scores = cross_val_score(model, X, y, scoring=routed, params={"sensitive_features": z})
+        assert len(scores) == 5
+        assert np.isfinite(scores).all()
+    finally:
+        set_config(enable_metadata_routing=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sensitive_features": ["a", None, "b", "b"]}, "1 missing value; drop those rows"),
+        ({"sensitive_features": [1.0, np.nan, np.nan, 2.0]}, "2 missing values"),
+        ({"sensitive_features": ["a", "b", "b"]}, "inconsistent numbers of samples"),
+        ({"sensitive_features": pd.Series(["a", 1, "b", "b"], dtype=object)}, "mixes types"),
+        ({"sensitive_features": pd.DataFrame({"a": [1] * 4, "b": [2] * 4})}, "2 columns"),
+        ({"y_true": ["no", "yes", "no", "yes"]}, "pos_label"),
+        ({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["no"] * 4, "pos_label": "Yes"}, "Yes"),
+        ({"y_true": [0, 1, 2, 1], "pos_label": 1}, "two labels"),
+        ({"sample_weight": [1, 1, -1, 1]}, "negative"),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "missing"),
+        ({"y_true": [], "y_pred": [], "sensitive_features": []}, "empty"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    args = {"y_true": [0, 1, 0, 1], "y_pred": [0, 1, 1, 1], "sensitive_features": list("aabb")}
+    args |= change
+    with pytest.raises(ValueError, match=message):
+        group_counts(args.pop("y_true"), args.pop("y_pred"), **args)
+
+
+def test_group_codes_are_sorted():
+    groups, codes = group_codes(pd.Series(["m", "f", "m"], dtype="category"))
+    assert groups.tolist() == ["f", "m"]
+    assert codes.tolist() == [1, 0, 1]
