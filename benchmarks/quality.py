@@ -131,9 +131,8 @@ def main():
     pool = Parallel(n_jobs=args.jobs)
     ok = True
 
-    print(
-        f"FairClassifier({', '.join(f'{k}={v!r}' for k, v in params.items())}), seeds 0-{args.seeds - 1}"
-    )
+    shown = ", ".join(f"{name}={value!r}" for name, value in params.items())
+    print(f"FairClassifier({shown}), seeds 0-{args.seeds - 1}")
     for rho, bars in [
         (None, {0.60: 0.839, 0.80: 0.832, 0.90: 0.828, 0.95: 0.826}),
         (0.5, {0.80: None, 0.88: 0.65, 0.95: None}),

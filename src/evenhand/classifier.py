@@ -19,7 +19,14 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.frontier import sweep
-from evenhand.inputs import blank_groups, check_scales, check_sizes, code_rows, find_groups
+from evenhand.inputs import (
+    blank_groups,
+    check_scales,
+    check_sizes,
+    code_rows,
+    find_groups,
+    group_column,
+)
 from evenhand.notions import NOTIONS, READINGS
 from evenhand.oracle import Oracle
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
@@ -50,8 +57,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     .. math:: w \leftarrow w - \eta\,(g_C - \alpha_t g_F - \Pi_{g_F} g_C),
 
-    and the run is accelerated. Every iterate that is kept, with every decision cut on its scores, is
-    a classifier; the Pareto set of their accuracies and rates is ``frontier_``, and the fitted
+    and the run is accelerated. Every iterate that is kept, with every decision cut on its scores,
+    is a classifier; the Pareto set of their accuracies and rates is ``frontier_``, and the fitted
     classifier is its most accurate point whose rate reaches ``tau``. :meth:`at` moves to another τ
     without training. The group is not needed to predict.
 
@@ -255,16 +262,18 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
-        groups, column = find_groups(X, self.sensitive_feature, sensitive_features)
+        where, table = self.sensitive_feature, X
+        column = group_column(table, where, sensitive_features)
         X, y = validate_data(
             self,
-            blank_groups(X, column),
+            blank_groups(table, column),
             y,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",
         )
         check_sizes(X)
+        groups = find_groups(table, column, where, sensitive_features)
         rows = code_rows(X, y, groups, sample_weight, column)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
         noise = self.extra_column == "noise"
@@ -290,7 +299,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self.trajectory_.iterates,
             cut=self.cut,
             min_share=self.min_share,
-            groups=self.groups_,
+            groups=self.groups_.tolist(),
         )
         if trouble:
             warnings.warn(
@@ -395,7 +404,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return other._choose()
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score less the chosen cut; positive means ``classes_[1]``.
+        r"""Score less the chosen cut; positive means ``classes_[1]``.
 
         Parameters
         ----------
@@ -405,7 +414,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            :math:`s - \\text{cut}`.
+            :math:`s - \text{cut}`.
         """
         check_is_fitted(self)
         column = np.setdiff1d(np.arange(self.n_features_in_), self._inputs)
@@ -435,7 +444,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Sigmoid of :meth:`decision_function`, a score between 0 and 1.

@@ -1,8 +1,8 @@
 r"""The accuracy–fairness frontier of one fit.
 
 Every kept iterate with every cut on its scores is a classifier. One sort of an iterate's scores
-gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes over the iterates and
-keeps the Pareto set. Choosing a point for a target τ is then a look-up, with no more training.
+gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes over the iterates
+and keeps the Pareto set. Choosing a point for a target τ is then a look-up, with no more training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evenhand.rates import RATES
 
 __all__ = ["Frontier", "Point", "sweep"]
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[Any]
 
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score.
 RESOLUTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
@@ -77,7 +77,7 @@ class Frontier:
         return len(self.rate)
 
     def select(self, tau: float) -> Point:
-        """The most accurate point whose rate is at least ``tau``.
+        """Choose the most accurate point whose rate is at least ``tau``.
 
         Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
         reaches ``tau``, the one of the highest rate, or the last iterate if none is eligible, both
@@ -114,7 +114,7 @@ class _Points(NamedTuple):
         return _Points(*(column[index] for column in self))
 
     def pareto(self) -> _Points:
-        """The points no other beats, ties broken as in :meth:`Frontier.select`."""
+        """Keep the points no other beats, ties broken as in :meth:`Frontier.select`."""
         # One quick sort leaves few points for the four slow ones.
         order = np.argsort(self.rate)
         accuracy = self.accuracy[order]
@@ -196,7 +196,7 @@ def sweep(
         return points(i, np.zeros(1), np.resize(above, (2 * k, 1)))
 
     def survivors(i: int, scores: FloatArray, size: float, known: _Points) -> _Points:
-        """The iterate's Pareto set, less what the known points beat already."""
+        """Find the iterate's Pareto set, less what the known points beat already."""
         if cut:
             gap = resolution * size
             found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))

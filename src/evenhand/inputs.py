@@ -15,7 +15,15 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from evenhand.rates import group_codes
 
-__all__ = ["CodedRows", "blank_groups", "check_scales", "check_sizes", "code_rows", "find_groups"]
+__all__ = [
+    "CodedRows",
+    "blank_groups",
+    "check_scales",
+    "check_sizes",
+    "code_rows",
+    "find_groups",
+    "group_column",
+]
 
 # A number with more distinct values than this is a quantity, not a group.
 MAX_GROUP_VALUES = 20
@@ -28,53 +36,57 @@ def _listed(values: Any, most: int = 5) -> str:
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
-def find_groups(
-    X: Any, where: int | str | Callable[[Any], Any] | None, sensitive_features: Any
-) -> tuple[Any, int | None]:
-    """Find the groups, and the index of the column of X that holds them, if one does."""
+Where = int | str | Callable[[Any], Any] | None
+
+
+def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
+    """Index of the column of X that holds the groups, or None if they come from elsewhere."""
     if where is None and sensitive_features is None:
         raise ValueError(
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
             "(or a function of X) with FairClassifier(sensitive_feature=...)."
         )
-    if where is None:
-        return sensitive_features, None
-    if sensitive_features is not None:
+    if where is not None and sensitive_features is not None:
         raise ValueError(
             f"fit got sensitive_features although the constructor has sensitive_feature={where!r}; "
             "give one of the two."
         )
-    if callable(where):
-        return where(X), None
-    if not hasattr(X, "shape"):
-        X = np.asarray(X)
-    if len(X.shape) != 2:
-        return np.zeros(0), 0  # X is refused later, with scikit-learn's words
+    shape = getattr(X, "shape", None) or np.shape(X)
+    if where is None or callable(where) or len(shape) != 2:
+        return None  # a table that is no table is refused by scikit-learn's checks
     column = _named_column(X, where) if isinstance(where, str) else where
-    if not -X.shape[1] <= column < X.shape[1]:
-        raise ValueError(f"sensitive_feature={where} is no column of X, which has {X.shape[1]}.")
-    column %= X.shape[1]
+    if not -shape[1] <= column < shape[1]:
+        raise ValueError(f"sensitive_feature={where} is no column of X, which has {shape[1]}.")
+    return int(column) % int(shape[1])
+
+
+def find_groups(X: Any, column: int | None, where: Where, sensitive_features: Any) -> Any:
+    """Find the group of each row: in a column of X, by a function of X, or as given."""
+    if callable(where):
+        return where(X)
+    if column is None:
+        return sensitive_features
     if hasattr(X, "iloc"):
         values = X.iloc[:, column]
     elif issparse(X):
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
-        values = pd.Series(np.asarray(X)[:, column]).infer_objects()
+        values = pd.Series([row[column] for row in X])
     distinct = values.nunique()
     if pd.api.types.is_numeric_dtype(values) and distinct > MAX_GROUP_VALUES:
         raise ValueError(
             f"sensitive_feature={where!r} is a number with {distinct} distinct values; bin it into "
             "groups first."
         )
-    return values, column
+    return values
 
 
 def _named_column(X: Any, name: str) -> int:
     names = list(getattr(X, "columns", []))
     if not names:
         raise ValueError(
-            f"sensitive_feature={name!r} names a column, but X has no column names; an earlier step "
-            "may have dropped them: call set_output(transform='pandas') on it, or give the "
+            f"sensitive_feature={name!r} names a column, but X has no column names; an earlier "
+            "step may have dropped them: call set_output(transform='pandas') on it, or give the "
             "column's index."
         )
     if name not in names:
@@ -87,16 +99,16 @@ def _named_column(X: Any, name: str) -> int:
 
 def blank_groups(X: Any, column: int | None) -> Any:
     """X with zeros in the group column, which is no input and may hold text."""
-    if column is None or issparse(X) or len(getattr(X, "shape", ())) != 2:
-        return X
-    if column >= X.shape[1]:
+    if column is None or issparse(X):
         return X
     if hasattr(X, "iloc"):
         X = X.copy(deep=False)
-        X.isetitem(column, 0.0)
+        if column < X.shape[1]:
+            X.isetitem(column, 0.0)
         return X
-    X = np.array(X)
-    X[:, column] = 0
+    X = np.array(X, dtype=None if hasattr(X, "dtype") else object)
+    if X.ndim == 2 and column < X.shape[1]:
+        X[:, column] = 0
     return X
 
 

@@ -5,8 +5,8 @@ A notion is a record of three things:
 - the **rate** that is compared between groups (a row of :data:`evenhand.rates.RATES`);
 - the **features** :math:`\varphi(s, y)` from which the adversary :math:`g = \sigma(u^\top\varphi)`
   guesses a row's group, and their derivative in the score s;
-- the **gap** :math:`D(w)` of the regulariser :math:`\tfrac{\kappa}{2} D(w)^2`, once for each reading
-  of the paper.
+- the **gap** :math:`D(w)` of the regulariser :math:`\tfrac{\kappa}{2} D(w)^2`, once for each
+  reading of the paper.
 
 Nothing else in the package knows which notions exist.
 """
@@ -34,7 +34,7 @@ __all__ = [
     "statistical_parity",
 ]
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[Any]
 READINGS = ("corrected", "printed")
 
 
@@ -200,7 +200,7 @@ class Notion:
         """Each group's rate if predictions were drawn without looking at the row."""
         c = np.asarray(counts, dtype=np.float64)
         label = c.sum(axis=-1)
-        # Predictions independent of labels: any split of a label's rows will do, half and half is one.
+        # Predictions that ignore the label: any share of positives will do, one half is one.
         return self.rate.per_group(np.stack([label / 2, label / 2], axis=-1))
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
@@ -244,7 +244,7 @@ def statistical_parity(degree: int = 2) -> Notion:
 
 
 def false_discovery(degree: int = 2) -> Notion:
-    r"""Equal false discovery rates; the adversary sees :math:`[1, f, y]` (``degree`` plays no part)."""
+    r"""Equal false discovery rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
 
     def features(
         s: FloatArray, f: FloatArray, y: FloatArray, scale: float

@@ -33,7 +33,7 @@ from evenhand.notions import CellSums, Notion
 
 __all__ = ["Block", "Moments", "Oracle", "Sums", "row_sums"]
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Small enough to stay in cache between the two products, large enough that BLAS shares the work
@@ -90,7 +90,7 @@ class Block(NamedTuple):
     extra: FloatArray
     y: FloatArray
     z: FloatArray
-    cell: NDArray[np.intp]
+    cell: FloatArray
     weight: FloatArray | None
 
 
@@ -122,7 +122,7 @@ LEAST_SCORE = -700.0
 def _log_loss(
     score: FloatArray, label: FloatArray, weight: FloatArray | None
 ) -> tuple[float, FloatArray]:
-    r"""Summed log-loss :math:`\log(1 + e^{-s}) + (1 - y) s` and each row's probability."""
+    r"""Sum the log-loss :math:`\log(1 + e^{-s}) + (1 - y) s` and give each row's probability."""
     denominator = np.exp(-score)
     denominator += 1.0
     log = np.log(denominator)
@@ -142,7 +142,7 @@ def row_sums(
     soft: bool,
     groups: int,
 ) -> Sums:
-    """Sums of one block of rows at (w, u): two products with X and some arithmetic per row."""
+    """Sum one block of rows at (w, u): two products with X and some arithmetic per row."""
     X, extra, y, z, cell, weight = block
     s = _scores(X, extra, w)
     np.maximum(s, LEAST_SCORE, out=s)
@@ -160,7 +160,7 @@ def row_sums(
         phi_w, s_w, f_w = phi * weight, s * weight, f * weight
     phi_r = phi @ R[1]
     R[1] *= slope
-    f_sums = np.zeros(0)
+    f_sums: FloatArray = np.zeros(0)
     if soft:
         d_f = f_w * (1 - f)
         for j in range(2 * groups):
@@ -265,12 +265,12 @@ class Oracle:
         extra = np.ones(n_samples) if extra is None else np.asarray(extra, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.total = float(n_samples if weight is None else weight.sum())
-        rows = [X, extra, y, z, (z * 2 + y).astype(np.intp), weight]
+        rows: list[Any] = [X, extra, y, z, (z * 2 + y).astype(np.intp), weight]
         if block_rows is None:
             row_bytes = X.nnz * 12 / n_samples if issparse(X) else X.itemsize * n_features
             block_rows = int(min(max(BLOCK_BYTES / max(row_bytes, 1), 256), BLOCK_ROWS))
         self.blocks = [
-            Block(*(v if v is None else v[i : i + block_rows] for v in rows))
+            Block._make(v if v is None else v[i : i + block_rows] for v in rows)
             for i in range(0, n_samples, block_rows)
         ]
 
@@ -300,7 +300,7 @@ class Oracle:
         return np.column_stack(parts).reshape(self.n_groups, 2, -1)
 
     def _column_scale(self) -> FloatArray:
-        """Standard deviation of each input; 1/2 for a column of zeros and ones, 0 for a constant."""
+        """Find each input's standard deviation; 1/2 for zeros and ones, 0 for a constant."""
 
         def square(block: Block) -> FloatArray:
             one = np.ones(block.X.shape[0]) if block.weight is None else block.weight

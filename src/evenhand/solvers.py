@@ -1,9 +1,9 @@
 r"""Saddle-point solvers: vectors in, vectors out; they never see the data.
 
-A solver is a small frozen dataclass with ``init(w)``, which makes its state, ``query(state, pace)``,
-which says where the next moments are wanted, and ``step(state, direction, pace)``, which moves on.
-:func:`solve` is the one loop around them. u ascends at the queried point with the step
-:math:`1/L_u`.
+A solver is a small frozen dataclass with ``init(w)``, which makes its state,
+``query(state, pace)``, which says where the next moments are wanted, and
+``step(state, direction, pace)``, which moves on. :func:`solve` is the one loop around them. u
+ascends at the queried point with the step :math:`1/L_u`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ __all__ = [
     "solve",
 ]
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[Any]
 
 
 class Problem(Protocol):

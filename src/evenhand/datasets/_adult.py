@@ -61,8 +61,8 @@ def load_adult(
     ----------
     encoding : {"full", "coarse"}, default="full"
         ``"full"``: the 45,222 rows without missing values, five numbers and six one-hot categorical
-        columns (85 columns). ``"coarse"``: all rows as 18 binary columns: race, sex, age in decades,
-        education in bins.
+        columns (85 columns). ``"coarse"``: all rows as 18 binary columns: race, sex, age in
+        decades, education in bins.
     return_X_y_z : bool, default=False
         Return ``(X, y, z)`` instead of a Bunch.
     sensitive_as_input : bool, optional
