@@ -370,11 +370,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self.intercept_ = np.array([w[-1] - point.cut])
         self.rate_, self.accuracy_, self.feasible_ = point.rate, point.accuracy, point.feasible
         if not point.feasible:
+            chance = NOTIONS[self.notion](self.degree).better_than_chance
             best = (
                 f"the highest rate found is {point.rate:.3f}"
                 if len(self.frontier_)
                 else f"no point has between {self.min_share:.0%} and {1 - self.min_share:.0%} "
-                "predicted positives in every group and is better than chance"
+                f"predicted positives in every group{' and is better than chance' * chance}"
             )
             warnings.warn(
                 f"tau={self.tau} was not reached on the training data for {self.notion}: {best}. "

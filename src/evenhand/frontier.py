@@ -130,15 +130,20 @@ class _Points(NamedTuple):
 def _cut_counts(
     scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Cuts in the gaps between scores wider than ``gap``, and each cell's weight above each cut."""
+    """Cuts in the gaps between scores wider than ``gap``; each cell's weight below and above them.
+
+    Weights have shape (n_cells, 2, n_cuts).
+    """
     order = np.argsort(scores)[::-1]
     s, cell = scores[order], cell[order]
     member = cell == np.arange(n_cells)[:, None]
     above = np.cumsum(member if weight is None else member * weight[order], axis=1, dtype=float)
     ends = np.flatnonzero(s[:-1] - s[1:] > gap)
     high, low = s[ends], s[ends + 1]
-    # np.take, not above[:, ends], whose memory order would slow down all that follows
-    return high + (low - high) / 2, np.take(above, ends, axis=1)
+    # np.take, not above[:, ends], whose memory order would slow down all that follows. The total is
+    # that of the same running sum, so that nothing is left below the last row, not even rounding.
+    total, above = above[:, -1:], np.take(above, ends, axis=1)
+    return high + (low - high) / 2, np.stack([total - above, above], axis=1)
 
 
 @contextmanager
@@ -180,20 +185,19 @@ def sweep(
     notion, k, blocks = oracle.notion, oracle.n_groups, oracle.blocks
     cell = np.concatenate([b.cell for b in blocks])
     weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
-    total = np.bincount(cell, weights=weight, minlength=2 * k).astype(np.float64)[:, None]
     resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
 
-    def points(i: int, cuts: FloatArray, above: FloatArray) -> _Points:
-        """Points of an iterate, from its cuts and the cells' weights above them."""
-        counts = np.stack([total - above, above], axis=1).reshape(k, 2, 2, -1)
+    def points(i: int, cuts: FloatArray, weights: FloatArray) -> _Points:
+        """Points of an iterate, from its cuts and the cells' weights below and above them."""
+        counts = weights.reshape(k, 2, 2, len(cuts))
         accuracy = RATES["accuracy"].per_group(np.moveaxis(counts.sum(axis=0), -1, 0))
         counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
         index = np.full(len(cuts), i, dtype=np.intp)
         return _Points(index, cuts, accuracy, notion.rate.ratio(counts), counts)
 
     def at_zero(i: int, scores: FloatArray) -> _Points:
-        above = np.bincount(cell, weights=(scores > 0) * (1.0 if weight is None else weight))
-        return points(i, np.zeros(1), np.resize(above, (2 * k, 1)))
+        weights = np.bincount(cell * 2 + (scores > 0), weights=weight, minlength=4 * k)
+        return points(i, np.zeros(1), weights.astype(np.float64))
 
     def survivors(i: int, scores: FloatArray, size: float, known: _Points) -> _Points:
         """Find the iterate's Pareto set, less what the known points beat already."""
@@ -206,7 +210,7 @@ def sweep(
         found = found.take(found.accuracy > accurate)
         return found.take(notion.eligible(found.counts, min_share)).pareto()
 
-    best = points(0, np.zeros(0), np.zeros((2 * k, 0)))
+    best = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
     sizes = np.abs(iterates) @ oracle.column_size
     chunk = max(1, min(16, SWEEP_SCORES // len(cell)))
     with _worker_map() as map_:

@@ -51,9 +51,11 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
             f"fit got sensitive_features although the constructor has sensitive_feature={where!r}; "
             "give one of the two."
         )
-    shape = getattr(X, "shape", None) or np.shape(X)
-    if where is None or callable(where) or len(shape) != 2:
-        return None  # a table that is no table is refused by scikit-learn's checks
+    if where is None or callable(where):
+        return None
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2:
+        return None  # scikit-learn's checks refuse it
     column = _named_column(X, where) if isinstance(where, str) else where
     if not -shape[1] <= column < shape[1]:
         raise ValueError(f"sensitive_feature={where} is no column of X, which has {shape[1]}.")
@@ -151,10 +153,10 @@ def code_rows(X: Any, y: Any, groups: Any, sample_weight: Any, column: int | Non
     y, weight = np.asarray(y), None
     where = ""
     if sample_weight is not None:
+        if not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row; at least one must count.")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         used = np.flatnonzero(weight)
-        if not len(used):
-            raise ValueError("sample_weight is zero for every row; at least one must count.")
         if len(used) < len(weight):
             X, y, z, weight = X[used], y[used], z[used], weight[used]
             where = " among the rows of positive weight"

@@ -1,0 +1,53 @@
+import matplotlib as mpl
+import numpy as np
+import pytest
+from conftest import make_problem
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from evenhand import FairClassifier, FrontierDisplay
+
+
+@pytest.fixture
+def model():
+    X, y, z = make_problem()
+    return FairClassifier(tau=0.7).fit(X, y, sensitive_features=z)
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def test_draws_the_frontier_and_the_chosen_point(model):
+    display = FrontierDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.line_.get_xdata(), model.frontier_.rate)
+    np.testing.assert_array_equal(display.line_.get_ydata(), model.frontier_.accuracy)
+    text = display.ax_.get_legend().get_texts()[1].get_text()
+    assert f"{model.accuracy_:.3f}" in text
+    assert "statistical rate" in display.ax_.get_xlabel()
+    assert any("0.7" in t.get_text() for t in display.ax_.texts)
+
+
+def test_draws_where_told(model, tmp_path):
+    figure, ax = plt.subplots()
+    display = FrontierDisplay.from_estimator(model, ax=ax, color="red")
+    assert display.ax_ is ax
+    assert display.line_.get_color() == "red"
+    assert display.plot().ax_ is not ax
+    figure.savefig(tmp_path / "frontier.svg")
+    assert FrontierDisplay(model.frontier_).plot(ax=ax).chosen is None
+
+
+def test_pipelines_and_unfitted():
+    X, y, z = make_problem()
+    pipe = make_pipeline(StandardScaler(), FairClassifier())
+    pipe.fit(X, y, fairclassifier__sensitive_features=z)
+    assert FrontierDisplay.from_estimator(pipe).ax_
+    with pytest.raises(NotFittedError):
+        FrontierDisplay.from_estimator(FairClassifier())
