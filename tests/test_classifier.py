@@ -57,9 +57,7 @@ def fit(X, y, z, **kwargs):
 
 def frontier_counts(model, X, y, z):
     point = model.frontier_.select(model.tau)
-    _, counts = group_counts(
-        y, model.predict(X), sensitive_features=z, pos_label=model.classes_[1]
-    )
+    _, counts = group_counts(y, model.predict(X), sensitive_features=z, pos_label=model.classes_[1])
     return point.counts, counts
 
 
@@ -101,9 +99,7 @@ class TestOnAdult:
             fitted.at(0.0)
 
     def test_same_result_bit_for_bit(self, adult, fitted):
-        again = FairClassifier().fit(
-            adult.X_train, adult.y_train, sensitive_features=adult.z_train
-        )
+        again = FairClassifier().fit(adult.X_train, adult.y_train, sensitive_features=adult.z_train)
         np.testing.assert_array_equal(again.coef_, fitted.coef_)
         np.testing.assert_array_equal(again.frontier_.cut, fitted.frontier_.cut)
 
@@ -124,9 +120,7 @@ class TestOnAdult:
         for tau in (0.4, 0.8, 0.95):
             model = fitted.at(tau)
             predicted = model.predict(adult.X_test)
-            rates.append(
-                statistical_rate(adult.y_test, predicted, sensitive_features=adult.z_test)
-            )
+            rates.append(statistical_rate(adult.y_test, predicted, sensitive_features=adult.z_test))
             scores.append(np.mean(predicted == adult.y_test))
         assert rates == sorted(rates)
         assert scores == sorted(scores, reverse=True)
@@ -152,9 +146,7 @@ def test_false_discovery_on_coarse_adult():
     assert plain_table["selection_rate"].min() == 0  # why this data is not trivial
 
 
-COMBINATIONS = list(
-    itertools.product(NOTION_NAMES, READING_NAMES, ["gd", "agd", "agd_printed"])
-)
+COMBINATIONS = list(itertools.product(NOTION_NAMES, READING_NAMES, ["gd", "agd", "agd_printed"]))
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
@@ -163,9 +155,7 @@ COMBINATIONS = list(
 @pytest.mark.parametrize(("notion", "reading", "solver"), COMBINATIONS)
 def test_every_combination_fits(notion, reading, solver, update):
     X, y, z = make_problem()
-    model = fit(
-        X, y, z, notion=notion, reading=reading, solver=solver, update=update, init="both"
-    )
+    model = fit(X, y, z, notion=notion, reading=reading, solver=solver, update=update, init="both")
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
     assert set(model.predict(X)) <= {0, 1}
@@ -316,7 +306,7 @@ class TestSensitiveFeature:
         np.testing.assert_array_equal(model.predict(kind(table)), reference.predict(X))
 
     def test_callable(self):
-        X, y, z = make_problem()
+        X, y, _ = make_problem()
         model = FairClassifier(sensitive_feature=lambda X: np.asarray(X)[:, 0] > 0.5).fit(X, y)
         reference = fit(X, y, X[:, 0] > 0.5)
         np.testing.assert_array_equal(model.coef_, reference.coef_)
@@ -366,9 +356,7 @@ class TestWeights:
         X, y, z = make_problem()
         weight = np.where(z == 1, 3.0, 0.5) * np.random.default_rng(0).uniform(0.5, 1.5, 400)
         model = FairClassifier().fit(X, y, sensitive_features=z, sample_weight=weight)
-        _, counts = group_counts(
-            y, model.predict(X), sensitive_features=z, sample_weight=weight
-        )
+        _, counts = group_counts(y, model.predict(X), sensitive_features=z, sample_weight=weight)
         assert model.rate_ == pytest.approx(float(RATES["selection_rate"].ratio(counts)))
         np.testing.assert_allclose(counts, model.frontier_.select(0.8).counts)
 

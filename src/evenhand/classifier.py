@@ -73,7 +73,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule.
     reading : {"corrected", "printed"}, default="corrected"
         The paper's formulas as mended, or to the letter. The paper's own runs are
-        ``reading="printed", l2=1.0, init="zero", cut=False``.
+        ``reading="printed", l2=1.0, mu=10.0, alpha=0.1, alpha_power=0.5, step=0.1, max_iter=100,
+        init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
     solver : {"agd", "gd", "agd_printed"}, default="agd"
@@ -82,9 +83,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         With or without the projection.
     adversary_sign : {1, -1}, optional
         1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
-    alpha, alpha_power : float, default=0.1, 0.5
-        :math:`\alpha_t = \alpha\,t^{-p}`, the weight of the fairness gradient.
-    mu : float, default=0.1
+    alpha, alpha_power : float, default=0.03, 0.25
+        :math:`\alpha_t = \alpha\,t^{-p}`, the weight of the fairness gradient. The paper's runs
+        have 0.1 and 0.5.
+    mu : float, default=0.15
         Strength of the regulariser, in units of the classification loss's curvature.
     l2 : float, default=1e-4
         Ridge :math:`\lambda` beside the mean log-loss; the intercept is free of it.
@@ -193,9 +195,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         solver: str = "agd",
         update: str = "modified",
         adversary_sign: int | None = None,
-        alpha: float = 0.1,
-        alpha_power: float = 0.5,
-        mu: float = 0.1,
+        alpha: float = 0.03,
+        alpha_power: float = 0.25,
+        mu: float = 0.15,
         l2: float = 1e-4,
         max_iter: int = 200,
         init: str = "auto",

@@ -118,6 +118,7 @@ class FrontierDisplay:
             rate, accuracy = self.chosen
             label = f"chosen: accuracy {accuracy:.3f}, rate {rate:.3f}"
             ax.plot(rate, accuracy, "o", markersize=8, color="#c8501e", label=label, zorder=3)
+        self._limit_view(ax)
         name = {"statistical_parity": "statistical rate", "false_discovery": "FDR ratio"}
         ax.set_xlabel(f"{name.get(self.notion, 'rate')} on training data (1 is parity)")
         ax.set_ylabel("accuracy on training data")
@@ -126,3 +127,16 @@ class FrontierDisplay:
         ax.legend(frameon=False, loc="lower left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _limit_view(self, ax: Any) -> None:
+        """Leave out the last hair of rate, which may cost all accuracy, unless it was chosen."""
+        front = self.frontier
+        shown = front.accuracy[front.rate <= 0.995]
+        if not len(shown):
+            return
+        low, high = shown.min(), shown.max()
+        if self.chosen is not None:
+            low = np.nanmin([low, self.chosen[1]])
+        # Room for the legend, and a scale on which a percent of accuracy is seen as such.
+        span = max(high - low, 0.02)
+        ax.set_ylim(max(low - 0.45 * span, 0.0), min(high + 0.1 * span, 1.0))

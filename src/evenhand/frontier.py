@@ -30,6 +30,8 @@ FloatArray = NDArray[Any]
 RESOLUTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 # Scores held at once while sweeping; never rows × iterates.
 SWEEP_SCORES = 1 << 22
+# A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
+RATE_BINS = 2048
 
 
 class Point(NamedTuple):
@@ -121,6 +123,11 @@ class _Points(NamedTuple):
         best = np.maximum.accumulate(accuracy[::-1])[::-1]
         return self.take(order[accuracy >= best])._exact_pareto()
 
+    def accuracy_by_rate(self) -> FloatArray:
+        """Best accuracy among the points whose rate is that of a bin's upper edge or more."""
+        edges = np.arange(1, RATE_BINS + 2) / RATE_BINS
+        return np.append(self.accuracy, -np.inf)[np.searchsorted(self.rate, edges)]
+
     def _exact_pareto(self) -> _Points:
         order = np.lexsort((-self.cut, self.iterate, -self.rate, -self.accuracy))
         best = np.maximum.accumulate(np.concatenate([[-np.inf], self.rate[order]]))
@@ -199,15 +206,16 @@ def sweep(
         weights = np.bincount(cell * 2 + (scores > 0), weights=weight, minlength=4 * k)
         return points(i, np.zeros(1), weights.astype(np.float64))
 
-    def survivors(i: int, scores: FloatArray, size: float, known: _Points) -> _Points:
-        """Find the iterate's Pareto set, less what the known points beat already."""
+    def survivors(i: int, scores: FloatArray, size: float, to_beat: FloatArray) -> _Points:
+        """Find the iterate's Pareto set, less most of what known points beat already."""
         if cut:
             gap = resolution * size
             found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
         else:
             found = at_zero(i, scores)
-        accurate = np.append(known.accuracy, -np.inf)[np.searchsorted(known.rate, found.rate)]
-        found = found.take(found.accuracy > accurate)
+        bins = (np.where(found.rate >= 0, found.rate, 0.0) * RATE_BINS).astype(np.intp)
+        # An undefined rate fails the comparison.
+        found = found.take((found.accuracy > to_beat[bins]) & (found.rate >= 0))
         return found.take(notion.eligible(found.counts, min_share)).pareto()
 
     best = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
@@ -221,7 +229,10 @@ def sweep(
             W = np.ascontiguousarray(iterates[part].T)
             scores = np.concatenate(list(map_(lambda b, W=W: float64_scores(b, W), blocks))).T
             scores = np.ascontiguousarray(scores)
-            found = map_(lambda i, s, m, b=best: survivors(i, s, m, b), part, scores, sizes[part])
+            to_beat = best.accuracy_by_rate()
+            found = map_(
+                lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
+            )
             columns = zip(best, *found, strict=True)
             best = _Points(*map(np.concatenate, columns)).pareto()
     last = at_zero(len(iterates) - 1, scores[-1])

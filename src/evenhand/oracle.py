@@ -87,6 +87,7 @@ class Block(NamedTuple):
     """Some rows: inputs, the extra column, label, group, group × label cell, weight."""
 
     X: Any
+    X_t: Any
     extra: FloatArray
     y: FloatArray
     z: FloatArray
@@ -106,13 +107,12 @@ def float64_scores(block: Block, w: FloatArray) -> FloatArray:
     return _scores(block.X.astype(np.float64, copy=False), block.extra, w)
 
 
-def _row_product(R: FloatArray, X: Any) -> FloatArray:
-    """R X, in the precision of X, as float64."""
-    R = R.astype(X.dtype, copy=False)
-    if issparse(X):
-        X_t = X.T
+def _row_product(R: FloatArray, X_t: Any) -> FloatArray:
+    """R X, in the precision of X, as float64, from the transpose of X."""
+    R = R.astype(X_t.dtype, copy=False)
+    if issparse(X_t):
         return np.array([X_t @ r for r in R], dtype=np.float64)
-    return np.asarray(R @ X, dtype=np.float64)
+    return np.asarray(R @ X_t.T, dtype=np.float64)
 
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
@@ -143,7 +143,7 @@ def row_sums(
     groups: int,
 ) -> Sums:
     """Sum one block of rows at (w, u): two products with X and some arithmetic per row."""
-    X, extra, y, z, cell, weight = block
+    X, X_t, extra, y, z, cell, weight = block
     s = _scores(X, extra, w)
     np.maximum(s, LEAST_SCORE, out=s)
     loss_c, f = _log_loss(s, y, weight)
@@ -169,9 +169,9 @@ def row_sums(
     return Sums(
         loss_c=loss_c,
         loss_a=loss_a,
-        x_r=np.column_stack([_row_product(R, X), R @ extra]),
+        x_r=np.column_stack([_row_product(R, X_t), R @ extra]),
         phi_r=phi_r,
-        phi_phi=phi_w @ phi.T,
+        phi_phi=np.array([[a @ b for b in phi] for a in phi_w]),  # faster than gemm for so few
         score=np.array([s_w.sum(), s_w @ s]),
         counts=np.bincount(cell * 2 + (s > 0), weights=weight, minlength=4 * groups).astype(float),
         soft=f_sums,
@@ -190,6 +190,18 @@ def _compact(X: Any) -> Any:
     if issparse(X) or np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
         return X
     return csr_matrix(X)
+
+
+def _block(X: Any, i: int, j: int, *columns: Any) -> Block:
+    """Rows i to j of X and of the columns, sharing their memory."""
+    j = min(j, X.shape[0])
+    if issparse(X):
+        a, b = X.indptr[i], X.indptr[j]
+        parts = (X.data[a:b], X.indices[a:b], X.indptr[i : j + 1] - a)
+        part = csr_matrix(parts, shape=(j - i, X.shape[1]))
+    else:
+        part = X[i:j]
+    return Block._make([part, part.T, *(None if c is None else c[i:j] for c in columns)])
 
 
 class Oracle:
@@ -265,14 +277,11 @@ class Oracle:
         extra = np.ones(n_samples) if extra is None else np.asarray(extra, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.total = float(n_samples if weight is None else weight.sum())
-        rows: list[Any] = [X, extra, y, z, (z * 2 + y).astype(np.intp), weight]
+        rows = (extra, y, z, (z * 2 + y).astype(np.intp), weight)
         if block_rows is None:
             row_bytes = X.nnz * 12 / n_samples if issparse(X) else X.itemsize * n_features
             block_rows = int(min(max(BLOCK_BYTES / max(row_bytes, 1), 256), BLOCK_ROWS))
-        self.blocks = [
-            Block._make(v if v is None else v[i : i + block_rows] for v in rows)
-            for i in range(0, n_samples, block_rows)
-        ]
+        self.blocks = [_block(X, i, i + block_rows, *rows) for i in range(0, n_samples, block_rows)]
 
         cells = self._sum(self._cell_sums)
         self._cells = CellSums(cells[..., 0], cells[..., 0], cells[..., 1:])
@@ -296,7 +305,7 @@ class Oracle:
         member = (block.cell == np.arange(2 * self.n_groups)[:, None]).astype(np.float64)
         if block.weight is not None:
             member *= block.weight
-        parts = [member.sum(axis=1), _row_product(member, block.X), member @ block.extra]
+        parts = [member.sum(axis=1), _row_product(member, block.X_t), member @ block.extra]
         return np.column_stack(parts).reshape(self.n_groups, 2, -1)
 
     def _column_scale(self) -> FloatArray:
@@ -304,8 +313,8 @@ class Oracle:
 
         def square(block: Block) -> FloatArray:
             one = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-            X = block.X.multiply(block.X).tocsr() if issparse(block.X) else block.X**2
-            return _row_product(one[None], X)[0]
+            X = block.X.multiply(block.X) if issparse(block.X) else block.X**2
+            return _row_product(one[None], X.T)[0]
 
         mean = self._cells.vector.sum(axis=(0, 1))[:-1] / self.total
         mean_square = self._sum(square) / self.total
@@ -324,7 +333,7 @@ class Oracle:
                 S = _scores(block.X, block.extra, V)
                 if block.weight is not None:
                     S = block.weight[:, None] * S
-                return np.vstack([_row_product(S.T, block.X).T, block.extra @ S])
+                return np.vstack([_row_product(S.T, block.X_t).T, block.extra @ S])
 
             return self._sum(part) / (4 * self.total)
 
@@ -382,6 +391,6 @@ class Oracle:
             grad_u=-sums.phi_r / N,
             counts=sums.counts.reshape(self.n_groups, 2, 2),
             gap=gap,
-            smoothness_u=0.25 * float(np.linalg.norm(sums.phi_phi, 2)) / N,
+            smoothness_u=0.25 * float(np.linalg.eigvalsh(sums.phi_phi)[-1]) / N,
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),
         )

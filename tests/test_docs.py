@@ -1,0 +1,38 @@
+"""Code in the README and the documentation runs (``>>>`` examples are pytest's own business)."""
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+mpl.use("Agg")
+
+
+def blocks(path):
+    return re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_python_blocks_run(path, capsys):
+    namespace = {}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_public_name_is_in_the_reference():
+    import evenhand
+
+    listed = (ROOT / "docs/api.md").read_text(encoding="utf-8").split()
+    names = set(evenhand.__all__) - {"Rate", "RATES", "group_codes"}
+    assert names <= set(listed)
+    assert {"rates.Rate", "rates.group_codes"} <= set(listed)
