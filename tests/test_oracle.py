@@ -100,6 +100,10 @@ def test_losses_and_counts_by_their_definitions(notion, weighted):
     assert m.loss_w == pytest.approx(log_loss(g, z) - oracle.kappa / 2 * gap**2)
     _, counts = group_counts(y, s > 0, sensitive_features=z, sample_weight=weight)
     np.testing.assert_allclose(m.counts, counts)
+    slope = u[1] / 1.3 + 2 * u[2] * s / 1.3**2
+    if notion == "false_discovery":
+        slope = u[1] * f * (1 - f)
+    assert m.steepness == pytest.approx(np.average(slope**2, weights=weight))
     assert m.scale == pytest.approx(np.sqrt(np.cov(s, aweights=weight, ddof=0)))
 
 
@@ -186,6 +190,7 @@ def test_smoothness_bounds_the_hessian(n_features):
     exact = np.linalg.eigvalsh(X1.T @ X1)[-1] / 1600
     assert exact + 0.5 <= oracle.smoothness <= 1.03 * exact + 0.5
     assert oracle.smoothness_at(0.1) == pytest.approx(oracle.smoothness * 2)
+    assert oracle.smoothness_at(0.1, 3.0) == pytest.approx(oracle.smoothness * 2.3)
 
 
 def test_adversary_smoothness_is_a_quarter_of_the_largest_eigenvalue():

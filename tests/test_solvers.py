@@ -19,7 +19,7 @@ class Quadratic:
         self.best = np.ones(self.n_weights)
         self.smoothness = 1.0
 
-    def smoothness_at(self, alpha):
+    def smoothness_at(self, alpha, steepness):
         return self.smoothness
 
     def loss(self, w):
@@ -38,6 +38,7 @@ class Quadratic:
             gap=0.0,
             smoothness_u=1.0,
             scale=1.0,
+            steepness=0.0,
         )
 
 

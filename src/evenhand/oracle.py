@@ -54,7 +54,7 @@ class Sums:
     phi_r: FloatArray
     phi_phi: FloatArray
     score: FloatArray
-    """Sums of the score and of its square."""
+    """Sums of the score, of its square, and of the squared slope of the adversary's guess in it."""
     counts: FloatArray
     """Weight per group × label × prediction, flat."""
     soft: FloatArray
@@ -81,6 +81,8 @@ class Moments(NamedTuple):
     """Smoothness of the adversary's loss in u."""
     scale: float
     """Standard deviation of the scores, for the adversary's features at the next point."""
+    steepness: float
+    """Mean squared slope of the adversary's guess in the score, for the next step's smoothness."""
 
 
 class Block(NamedTuple):
@@ -154,10 +156,11 @@ def row_sums(
     R = np.empty((2 + 2 * groups * soft, len(s)))
     np.subtract(f, y, out=R[0])
     np.subtract(g, z, out=R[1])
-    slope, phi_w, s_w, f_w = u @ d_phi, phi, s, f
+    slope = u @ d_phi
+    phi_w, s_w, f_w, slope_w = phi, s, f, slope
     if weight is not None:
         R[:2] *= weight
-        phi_w, s_w, f_w = phi * weight, s * weight, f * weight
+        phi_w, s_w, f_w, slope_w = (v * weight for v in (phi, s, f, slope))
     phi_r = phi @ R[1]
     R[1] *= slope
     f_sums: FloatArray = np.zeros(0)
@@ -172,7 +175,7 @@ def row_sums(
         x_r=np.column_stack([_row_product(R, X_t), R @ extra]),
         phi_r=phi_r,
         phi_phi=np.array([[a @ b for b in phi] for a in phi_w]),  # faster than gemm for so few
-        score=np.array([s_w.sum(), s_w @ s]),
+        score=np.array([s_w.sum(), s_w @ s, slope_w @ slope]),
         counts=np.bincount(cell * 2 + (s > 0), weights=weight, minlength=4 * groups).astype(float),
         soft=f_sums,
     )
@@ -347,9 +350,14 @@ class Oracle:
         start = np.random.default_rng(0).standard_normal(n)
         return float(eigsh(operator, k=1, ncv=8, tol=1e-2, v0=start, return_eigenvectors=False)[0])
 
-    def smoothness_at(self, alpha: float) -> float:
-        r"""Smoothness of the combined direction, :math:`L_t = L_1 + \alpha_t \mu L_1`."""
-        return self.smoothness * (1 + alpha * self.mu)
+    def smoothness_at(self, alpha: float, steepness: float = 0.0) -> float:
+        r"""Smoothness of the combined direction, :math:`L_t = L_1 (1 + \alpha_t (\mu + \beta))`.
+
+        :math:`\beta`, the steepness, is the mean of :math:`(u^\top \varphi')^2`: the adversary's
+        log-loss has a curvature of about :math:`\beta L_1` in w. It is small except where scores
+        have nearly become the same for everybody, and there steps without it diverge.
+        """
+        return self.smoothness * (1 + alpha * (self.mu + steepness))
 
     def sums(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Sums:
         """One pass over the rows at (w, u)."""
@@ -381,7 +389,7 @@ class Oracle:
             )
         gap, d_gap = self.gap(w, cells)
         adversary = sums.loss_a / N
-        mean, square = sums.score / N
+        mean, square, steepness = sums.score / N
         return Moments(
             loss_c=sums.loss_c / N + 0.5 * float(self.ridge @ w**2),
             loss_w=self.adversary_sign * adversary - 0.5 * self.kappa * gap**2,
@@ -393,4 +401,5 @@ class Oracle:
             gap=gap,
             smoothness_u=0.25 * float(np.linalg.eigvalsh(sums.phi_phi)[-1]) / N,
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),
+            steepness=float(steepness),
         )

@@ -48,7 +48,7 @@ class Problem(Protocol):
     def evaluate(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Moments:
         """Moments at (w, u)."""
 
-    def smoothness_at(self, alpha: float) -> float:
+    def smoothness_at(self, alpha: float, steepness: float) -> float:
         """Smoothness of the combined direction."""
 
 
@@ -225,11 +225,11 @@ def solve(
     step : float, optional
         A fixed step η for w and u in place of those from smoothness.
     """
-    state, u, scale = solver.init(w), np.zeros(problem.n_adversary), 1.0
-    product, limit = 0.0, np.inf
+    state, u = solver.init(w), np.zeros(problem.n_adversary)
+    scale, steepness, product, limit = 1.0, 0.0, 0.0, np.inf
     for t in range(1, max_iter + 1):
         alpha = schedule(t)
-        L = problem.smoothness_at(alpha) if step is None else 1 / step
+        L = problem.smoothness_at(alpha, steepness) if step is None else 1 / step
         pace = Pace(t, alpha, L, product)
         state = solver.query(state, pace)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -242,7 +242,7 @@ def solve(
             direction = rule(moments.grad_c, moments.grad_f, alpha)
             state = solver.step(state, direction, pace)
             u = u + moments.grad_u * (step or 1 / max(moments.smoothness_u, 1e-12))
-        scale = moments.scale
+        scale, steepness = moments.scale, moments.steepness
         # Comparisons with NaN are false.
         if not (
             moments.loss_c < limit
