@@ -9,7 +9,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # equations show without a network
     "numpydoc",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -18,6 +18,8 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 exclude_patterns = ["_build"]
+# scikit-learn's own docstrings, inherited by the classifier, point into its documentation
+suppress_warnings = ["ref.ref"]
 html_theme = "furo"
 html_title = "evenhand"
 html_static_path = ["_static"]

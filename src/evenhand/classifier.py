@@ -123,7 +123,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         The labels; the second is the favourable one.
     groups_ : ndarray of shape (2,)
         The groups.
-    coef_ : ndarray of shape (1, n_features_in_)
+    coef_ : ndarray of shape (1, n_features)
         Weights of the chosen point.
     intercept_ : ndarray of shape (1,)
         Intercept less the chosen cut.
@@ -143,8 +143,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         False if the run diverged or was interrupted.
     n_iter_ : int
         Iterations done.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
 
     Examples
     --------
@@ -161,7 +163,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "notion": [StrOptions(set(NOTIONS))],
+        "notion": [str],  # looked up at fit: users may register their own
         "tau": [Interval(Real, 0, 1, closed="right")],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
@@ -264,6 +266,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
+        if self.notion not in NOTIONS:
+            raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
         where, table = self.sensitive_feature, X
         column = group_column(table, where, sensitive_features)
         X, y = validate_data(

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
 from evenhand.frontier import Frontier
+from evenhand.notions import NOTIONS
 
 __all__ = ["FrontierDisplay"]
 
@@ -24,8 +25,8 @@ class FrontierDisplay:
         Target to mark.
     chosen : tuple of (float, float), optional
         Rate and accuracy of the chosen point.
-    notion : str, default=""
-        Names the rate on the axis.
+    rate_name : str, default="rate"
+        What the rate is called on the axis.
 
     Attributes
     ----------
@@ -46,12 +47,12 @@ class FrontierDisplay:
         *,
         tau: float | None = None,
         chosen: tuple[float, float] | None = None,
-        notion: str = "",
+        rate_name: str = "rate",
     ) -> None:
         self.frontier = frontier
         self.tau = tau
         self.chosen = chosen
-        self.notion = notion
+        self.rate_name = rate_name
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
@@ -77,7 +78,7 @@ class FrontierDisplay:
             estimator.frontier_,
             tau=estimator.tau,
             chosen=(estimator.rate_, estimator.accuracy_),
-            notion=estimator.notion,
+            rate_name=NOTIONS[estimator.notion](estimator.degree).rate.ratio_name,
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -119,8 +120,7 @@ class FrontierDisplay:
             label = f"chosen: accuracy {accuracy:.3f}, rate {rate:.3f}"
             ax.plot(rate, accuracy, "o", markersize=8, color="#c8501e", label=label, zorder=3)
         self._limit_view(ax)
-        name = {"statistical_parity": "statistical rate", "false_discovery": "FDR ratio"}
-        ax.set_xlabel(f"{name.get(self.notion, 'rate')} on training data (1 is parity)")
+        ax.set_xlabel(f"{self.rate_name} on training data (1 is parity)")
         ax.set_ylabel("accuracy on training data")
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)

@@ -68,6 +68,13 @@ class Rate:
     denominator: tuple[tuple[int, int], ...]
     is_error: bool = False
 
+    @property
+    def ratio_name(self) -> str:
+        """The ratio's name in words."""
+        if self.name == "selection_rate":
+            return "statistical rate"
+        return f"{self.name.replace('_', ' ')} ratio"
+
     def per_group(self, counts: ArrayLike) -> FloatArray:
         """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
         c = np.asarray(counts, dtype=np.float64)
