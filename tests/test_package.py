@@ -22,6 +22,7 @@ ORDER = [
     "trajectory",
     "frontier",
     "inputs",
+    "progress",
     "classifier",
     "displays",
     "cli",

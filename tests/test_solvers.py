@@ -114,6 +114,11 @@ def test_unconstrained_optimum_against_an_independent_solver():
     np.testing.assert_allclose(found, exact.x, atol=1e-4)
     assert [i.t for i in seen] == list(range(1, len(seen) + 1))
     np.testing.assert_array_equal(seen[-1].q, found)
+    assert all(i.evaluations >= 1 for i in seen)
+    # The moments reported are those of the iterate they come with.
+    np.testing.assert_array_equal(
+        seen[-1].moments.grad_c, oracle.evaluate(found, np.zeros(3)).grad_c
+    )
 
 
 def test_the_fair_saddle_point_against_an_exact_solution():

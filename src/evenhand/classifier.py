@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +28,7 @@ from evenhand.inputs import (
 )
 from evenhand.notions import NOTIONS, READINGS
 from evenhand.oracle import Oracle
+from evenhand.progress import progress_bar
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
 from evenhand.trajectory import Trajectory
 from evenhand.updates import RULES, power_schedule
@@ -321,9 +321,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         trajectory = self.trajectory_ = Trajectory(oracle.notion.rate)
         legs, trouble, done = LEGS[self.init], "", 0
         starts = {"zero": np.zeros(oracle.n_weights)}
-        kept = np.linspace(1, self.max_iter, min(self.n_iterates, self.max_iter)).round()
+        n_kept = min(self.n_iterates, self.max_iter)
+        kept = set(np.linspace(1, self.max_iter, n_kept).round().astype(int).tolist())
         try:
-            with _progress(self.verbose, trajectory, len(legs) * self.max_iter) as show:
+            with progress_bar(self.verbose, trajectory, len(legs) * self.max_iter) as show:
 
                 def record(iteration: Iteration) -> None:
                     trajectory.add("optimum", iteration, keep=False)
@@ -369,11 +370,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         w = self.trajectory_.iterates[point.iterate]
         self.coef_ = np.zeros((1, self.n_features_in_))
         self.coef_[0, self._inputs] = w[:-1]
+        self.intercept_ = np.array([w[-1] - point.cut])
+        self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
         if self.extra_column == "noise":
             self.noise_coef_ = float(w[-1])
             self.intercept_ = np.array([-point.cut])
-        else:
-            self.intercept_ = np.array([w[-1] - point.cut])
         self.rate_, self.accuracy_, self.feasible_ = point.rate, point.accuracy, point.feasible
         if not point.feasible:
             chance = NOTIONS[self.notion](self.degree).better_than_chance
@@ -472,31 +473,3 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
-
-
-@contextmanager
-def _progress(
-    verbose: int, trajectory: Trajectory, total: int
-) -> Iterator[Callable[[str, int], None]]:
-    """Give a function ``show(what, advance)`` that moves a bar, or nothing."""
-    if not verbose:
-        yield lambda what, advance: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn("{task.description:<18}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=total, state="")
-
-        def show(what: str, advance: int) -> None:
-            loss, accuracy, rate = trajectory.latest()
-            state = f"loss {loss:.4f}  accuracy {accuracy:.4f}  rate {rate:.3f}"
-            bar.update(task, description=what, advance=advance, state=state)
-
-        yield show

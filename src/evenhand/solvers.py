@@ -179,7 +179,10 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
 
 
 class Iteration(NamedTuple):
-    """One iteration: the moments at the queried point and the answer after the step."""
+    """One iteration: the moments at the queried point and the answer after the step.
+
+    ``evaluations`` is how many passes over the data it took.
+    """
 
     t: int
     alpha: float
@@ -187,6 +190,7 @@ class Iteration(NamedTuple):
     direction: FloatArray
     q: FloatArray
     u: FloatArray
+    evaluations: int = 1
 
 
 # A classification loss this many times the first one, or a weight this large, is going nowhere.
@@ -267,14 +271,16 @@ def minimize_loss(
     would. Returns the optimum, to a largest gradient component of ``tol``.
     """
     u, t = np.zeros(problem.n_adversary), count(1)
-    latest: list[Moments] = []
+    fresh: list[Moments] = []  # evaluated since the last iteration
 
     def loss(w: FloatArray) -> tuple[float, FloatArray]:
-        latest[:] = [problem.evaluate(w, u)]
-        return latest[0].loss_c, latest[0].grad_c
+        fresh.append(problem.evaluate(w, u))
+        return fresh[-1].loss_c, fresh[-1].grad_c
 
     def report(w: FloatArray) -> None:
-        callback(Iteration(next(t), 0.0, latest[0], latest[0].grad_c, w.copy(), u))
+        m = fresh[-1]
+        callback(Iteration(next(t), 0.0, m, m.grad_c, w.copy(), u, len(fresh)))
+        fresh.clear()
 
     options = {"maxiter": max_iter, "gtol": tol, "ftol": 0.0}
     found = minimize(loss, w, jac=True, method="L-BFGS-B", callback=report, options=options)

@@ -54,6 +54,7 @@ class Trajectory:
                 "norm_f": float(np.linalg.norm(m.grad_f)),
                 "norm_step": float(np.linalg.norm(iteration.direction)),
                 "counts": m.counts,
+                "evaluations": iteration.evaluations,
                 "seconds": perf_counter() - self._start,
             }
         )
@@ -95,17 +96,17 @@ class Trajectory:
 
         Losses, gap, norms, accuracy and rate are those at the point where the iteration evaluated
         (p of AGD+), which is not quite the iterate it ended with (q). ``evaluations`` counts passes
-        over the data; counts of group j, label y and prediction p are in ``n_<j><y><p>``.
+        over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``.
         """
         frame = pd.DataFrame(self._rows)
         if frame.empty:
             return frame
         counts = np.stack(frame.pop("counts").to_list())
-        seconds = frame.pop("seconds")
+        evaluations, seconds = frame.pop("evaluations"), frame.pop("seconds")
         frame["accuracy"] = RATES["accuracy"].per_group(counts.sum(axis=1))
         frame["rate"] = self._rate.ratio(counts)
         for j, y, p in np.ndindex(counts.shape[1:]):
             frame[f"n_{j}{y}{p}"] = counts[:, j, y, p]
-        frame["evaluations"] = np.arange(1, len(frame) + 1)
+        frame["evaluations"] = evaluations.cumsum()
         frame["seconds"] = seconds
         return frame
