@@ -80,7 +80,7 @@ def load_adult(
     --------
     >>> from evenhand.datasets import load_adult
     >>> X, y, z = load_adult(return_X_y_z=True)
-    >>> X.shape, round(y.mean(), 3), sorted(z.unique())
+    >>> X.shape, round(float(y.mean()), 3), sorted(z.unique())
     ((45222, 85), 0.248, ['Female', 'Male'])
     """
     if encoding not in ("full", "coarse"):
