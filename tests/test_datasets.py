@@ -154,5 +154,6 @@ def test_unreachable_correlation_says_what_is_reachable():
     for rho in (low - 0.01, 1.01, np.nan, -1):
         with pytest.raises(ValueError, match=rf"from {low:.4f} .* to 1"):
             with_correlation(y, z, rho)
+    assert with_correlation([0, 1], [1, 0], 1, random_state=0).tolist() == [1, 0]
     with pytest.raises(ValueError, match=r"z has 1 distinct value"):
         with_correlation(y, np.zeros(40), 0.5)

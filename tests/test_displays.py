@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from evenhand import FairClassifier, FrontierDisplay
+from evenhand import FairClassifier, FairnessWarning, FrontierDisplay
 
 
 @pytest.fixture
@@ -44,10 +44,31 @@ def test_draws_where_told(model, tmp_path):
     assert FrontierDisplay(model.frontier_).plot(ax=ax).chosen is None
 
 
+def test_plot_after_from_estimator_leaves_one_figure(model):
+    display = FrontierDisplay.from_estimator(model).plot()
+    assert len(plt.get_fignums()) == 1
+    _, ax = plt.subplots()
+    FrontierDisplay.from_estimator(model).plot(ax=ax)
+    assert len(plt.get_fignums()) == 2
+    assert display.ax_ is not ax
+
+
+def test_an_infeasible_point_is_marked():
+    X, y, z = make_problem()
+    with pytest.warns(FairnessWarning):
+        model = FairClassifier().fit(0 * X, y, sensitive_features=z)
+    display = FrontierDisplay.from_estimator(model)
+    texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert texts[0] == "no point is eligible"
+    assert not any("chosen" in t for t in texts)
+
+
 def test_pipelines_and_unfitted():
     X, y, z = make_problem()
     pipe = make_pipeline(StandardScaler(), FairClassifier())
     pipe.fit(X, y, fairclassifier__sensitive_features=z)
     assert FrontierDisplay.from_estimator(pipe).ax_
+    with pytest.raises(TypeError, match="not a StandardScaler"):
+        FrontierDisplay.from_estimator(StandardScaler())
     with pytest.raises(NotFittedError):
         FrontierDisplay.from_estimator(FairClassifier())

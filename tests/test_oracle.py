@@ -131,6 +131,12 @@ def test_printed_discovery_gap_by_its_formula():
     s = X @ w[:-1] + w[-1]
     a, b = ([s[(z == j) & (y == 0)].sum() for j in (0, 1)], [s[z == j].sum() for j in (0, 1)])
     assert oracle.evaluate(w, u).gap == pytest.approx(a[1] * b[0] - a[0] * b[1])
+    X1 = np.column_stack([X, np.ones(400)])
+    false = [X1[(z == j) & (y == 0)].sum(axis=0) for j in (0, 1)]
+    every = [X1[z == j].sum(axis=0) for j in (0, 1)]
+    M = np.outer(false[1], every[0]) - np.outer(false[0], every[1])
+    scale = np.linalg.norm((M + M.T) / 2) ** 2
+    assert oracle.kappa == pytest.approx(oracle.mu * oracle.smoothness / scale)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

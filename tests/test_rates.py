@@ -104,6 +104,11 @@ def ratio(name, table):
     return float(RATES[name].ratio(np.array(table)))
 
 
+def test_one_group_is_not_fair():
+    assert np.isnan(rates.statistical_rate([0, 1], [1, 1], sensitive_features=["a", "a"]))
+    assert np.isnan(rates.accuracy_difference([0, 1], [1, 1], sensitive_features=["a", "a"]))
+
+
 def test_undefined_rates():
     nobody = [[[5, 0], [5, 0]], [[5, 0], [5, 0]]]
     one_group = [[[5, 0], [5, 0]], [[3, 2], [3, 2]]]
@@ -185,6 +190,8 @@ def test_usable_as_scorer():
     [
         ({"sensitive_features": ["a", None, "b", "b"]}, "1 missing value; drop those rows"),
         ({"sensitive_features": [1.0, np.nan, np.nan, 2.0]}, "2 missing values"),
+        ({"sensitive_features": ["a", float("nan"), "b", "b"]}, "1 missing value"),
+        ({"sensitive_features": np.zeros((4, 2))}, "2 dimensions"),
         ({"sensitive_features": ["a", "b", "b"]}, "inconsistent numbers of samples"),
         ({"sensitive_features": pd.Series(["a", 1, "b", "b"], dtype=object)}, "mixes types"),
         ({"sensitive_features": pd.DataFrame({"a": [1] * 4, "b": [2] * 4})}, "2 columns"),

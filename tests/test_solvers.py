@@ -104,7 +104,9 @@ def test_unconstrained_optimum_against_an_independent_solver():
     oracle = Oracle(X, y, z, notion=statistical_parity(), l2=0.01)
     seen = []
     start = np.zeros(6)
-    found = minimize_loss(oracle, start, max_iter=200, callback=seen.append, tol=1e-8)
+    found, reached = minimize_loss(oracle, start, max_iter=200, callback=seen.append, tol=1e-8)
+    assert reached
+    assert not minimize_loss(oracle, start, max_iter=1, callback=print, tol=1e-8)[1]
 
     def loss(w):
         s = X @ w[:-1] + w[-1]

@@ -20,8 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evenhand.frontier import sweep
 from evenhand.inputs import (
     blank_groups,
+    check_labels,
     check_scales,
     check_sizes,
+    check_weights,
     code_rows,
     find_groups,
     group_column,
@@ -111,7 +113,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
         index or name, which is then not an input (its coefficient is 0), or a function of X.
     random_state : int, RandomState or None, default=None
-        Seed of the noise column; nothing else is random.
+        Seed of the noise column; nothing else is random. Predictions draw their noise from it anew
+        at each call: give an integer for the same noise each time.
     verbose : int, default=0
         1 shows a progress bar with loss, accuracy and rate.
     n_iterates : int, default=100
@@ -170,7 +173,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "solver": [StrOptions(set(SOLVERS))],
         "update": [StrOptions(set(RULES))],
         "adversary_sign": [Options(Integral, {-1, 1}), None],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_power": [Interval(Real, 0, None, closed="left")],
         "mu": [Interval(Real, 0, None, closed="left")],
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -268,6 +271,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         if self.notion not in NOTIONS:
             raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+        check_labels(y)
         where, table = self.sensitive_feature, X
         column = group_column(table, where, sensitive_features)
         X, y = validate_data(
@@ -279,22 +283,26 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             order="C",
         )
         check_sizes(X)
-        groups = find_groups(table, column, where, sensitive_features)
-        rows = code_rows(X, y, groups, sample_weight, column)
+        weight, used = check_weights(X, sample_weight)
+        groups = find_groups(table, column, where, sensitive_features, used)
+        rows = code_rows(X, y, groups, weight, used, column)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
-        noise = self.extra_column == "noise"
-        rng = check_random_state(self.random_state)
+        extra = None
+        if self.extra_column == "noise":
+            extra = check_random_state(self.random_state).uniform(size=X.shape[0])
+            extra = extra if used is None else extra[used]
+        notion = NOTIONS[self.notion](self.degree)
         oracle = Oracle(
             rows.X,
             rows.y,
             rows.z,
-            notion=NOTIONS[self.notion](self.degree),
+            notion=notion,
             reading=self.reading,
             adversary_sign=self.adversary_sign,
             mu=self.mu,
             l2=self.l2,
-            extra=rng.uniform(size=rows.X.shape[0]) if noise else None,
-            penalize_extra=noise,
+            extra=extra,
+            penalize_extra=extra is not None,
             sample_weight=rows.weight,
         )
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
@@ -307,6 +315,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             min_share=self.min_share,
             groups=self.groups_.tolist(),
         )
+        self._requirement = (
+            f"between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted positives in "
+            f"every group{' and a rate better than chance' * notion.better_than_chance}"
+        )
+        if not self.frontier_.complete:
+            trouble = "the fit was interrupted while its frontier was swept"
+            self.converged_ = False
         if trouble:
             warnings.warn(
                 f"{trouble}; the best of the {len(self.trajectory_.iterates)} iterates kept so far "
@@ -331,9 +346,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                     show("plain optimum", 0)
 
                 if "optimum" in legs:
-                    starts["optimum"] = minimize_loss(
+                    starts["optimum"], reached = minimize_loss(
                         oracle, starts["zero"], max_iter=200, callback=record
                     )
+                    if not reached:
+                        trouble = "the unconstrained optimum was not reached in 200 iterations"
                     trajectory.keep(starts["optimum"])
                 for leg in legs:
                     iterations = solve(
@@ -348,10 +365,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                     t = 0
                     for iteration in iterations:
                         t = iteration.t
+                        done += 1
                         trajectory.add(f"from {leg}", iteration, keep=t in kept)
                         show(f"fair, from {leg}", 1)
                     trajectory.keep()
-                    done += t
                     if t < self.max_iter:
                         trouble = f"the run from {leg} diverged at iteration {t + 1}"
         except KeyboardInterrupt:
@@ -377,12 +394,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self.intercept_ = np.array([-point.cut])
         self.rate_, self.accuracy_, self.feasible_ = point.rate, point.accuracy, point.feasible
         if not point.feasible:
-            chance = NOTIONS[self.notion](self.degree).better_than_chance
             best = (
                 f"the highest rate found is {point.rate:.3f}"
                 if len(self.frontier_)
-                else f"no point has between {self.min_share:.0%} and {1 - self.min_share:.0%} "
-                f"predicted positives in every group{' and is better than chance' * chance}"
+                else f"no point has {self._requirement}"
             )
             warnings.warn(
                 f"tau={self.tau} was not reached on the training data for {self.notion}: {best}. "
@@ -434,7 +449,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             dtype=np.float64,
         )
         scores = X @ self.coef_[0] + self.intercept_[0]
-        if self.extra_column == "noise":
+        if hasattr(self, "noise_coef_"):
             noise = check_random_state(self.random_state).uniform(size=X.shape[0])
             scores = scores + self.noise_coef_ * noise
         return np.asarray(scores)

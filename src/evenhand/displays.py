@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
+from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier
-from evenhand.notions import NOTIONS
 
 __all__ = ["FrontierDisplay"]
 
@@ -25,8 +25,8 @@ class FrontierDisplay:
         Target to mark.
     chosen : tuple of (float, float), optional
         Rate and accuracy of the chosen point.
-    rate_name : str, default="rate"
-        What the rate is called on the axis.
+    feasible : bool, default=True
+        Whether the chosen point reaches the target.
 
     Attributes
     ----------
@@ -41,18 +41,21 @@ class FrontierDisplay:
     >>> FrontierDisplay.from_estimator(model).plot()  # doctest: +SKIP
     """
 
+    _own_figure = False
+    figure_: Any
+
     def __init__(
         self,
         frontier: Frontier,
         *,
         tau: float | None = None,
         chosen: tuple[float, float] | None = None,
-        rate_name: str = "rate",
+        feasible: bool = True,
     ) -> None:
         self.frontier = frontier
         self.tau = tau
         self.chosen = chosen
-        self.rate_name = rate_name
+        self.feasible = feasible
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
@@ -73,14 +76,20 @@ class FrontierDisplay:
             The display, drawn.
         """
         estimator = estimator[-1] if hasattr(estimator, "steps") else estimator
+        if not isinstance(estimator, FairClassifier):
+            raise TypeError(
+                "FrontierDisplay needs a FairClassifier or a Pipeline that ends in one, not a "
+                f"{type(estimator).__name__}; of a search, take best_estimator_."
+            )
         check_is_fitted(estimator)
         display = cls(
             estimator.frontier_,
             tau=estimator.tau,
             chosen=(estimator.rate_, estimator.accuracy_),
-            rate_name=NOTIONS[estimator.notion](estimator.degree).rate.ratio_name,
-        )
-        return display.plot(ax=ax, **kwargs)
+            feasible=estimator.feasible_,
+        ).plot(ax=ax, **kwargs)
+        display._own_figure = ax is None
+        return display
 
     def plot(self, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
         """Draw.
@@ -98,12 +107,17 @@ class FrontierDisplay:
             Itself.
         """
         plt = import_extra("matplotlib.pyplot", "plot")
+        if self._own_figure:  # from_estimator drew already; this drawing is instead of that one
+            plt.close(self.figure_)
+            self._own_figure = False
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         front = self.frontier
         style = {"color": "#1b4b72", "linewidth": 2.0, "label": "frontier of this fit"} | kwargs
         # A point answers every target down to the rate of the point before it.
         (self.line_,) = ax.plot(front.rate, front.accuracy, drawstyle="steps-pre", **style)
+        if not len(front):
+            self.line_.set_label("no point is eligible")
         if self.tau is not None:
             ax.axvline(self.tau, color="0.45", linestyle="--", linewidth=1)
             ax.annotate(
@@ -117,10 +131,13 @@ class FrontierDisplay:
             )
         if self.chosen is not None and np.isfinite(self.chosen).all():
             rate, accuracy = self.chosen
-            label = f"chosen: accuracy {accuracy:.3f}, rate {rate:.3f}"
-            ax.plot(rate, accuracy, "o", markersize=8, color="#c8501e", label=label, zorder=3)
+            what = "chosen" if self.feasible else "target not reached"
+            label = f"{what}: accuracy {accuracy:.3f}, rate {rate:.3f}"
+            fill = "full" if self.feasible else "none"
+            look = {"markersize": 8, "color": "#c8501e", "fillstyle": fill, "zorder": 3}
+            ax.plot(rate, accuracy, "o", label=label, **look)
         self._limit_view(ax)
-        ax.set_xlabel(f"{self.rate_name} on training data (1 is parity)")
+        ax.set_xlabel(f"{front.rate_name} on training data (1 is parity)")
         ax.set_ylabel("accuracy on training data")
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,10 @@ class Frontier:
         The groups' names.
     last : Point
         The last iterate at cut 0: the answer when nothing is eligible.
+    rate_name : str
+        What ``rate`` is, in words.
+    complete : bool
+        False if the sweep was interrupted; the points are then those found so far.
     """
 
     iterate: NDArray[np.intp]
@@ -74,6 +79,8 @@ class Frontier:
     counts: FloatArray
     groups: Sequence[Any]
     last: Point
+    rate_name: str = "rate"
+    complete: bool = True
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -121,7 +128,7 @@ class _Points(NamedTuple):
         order = np.argsort(self.rate)
         accuracy = self.accuracy[order]
         best = np.maximum.accumulate(accuracy[::-1])[::-1]
-        return self.take(order[accuracy >= best])._exact_pareto()
+        return self.take(order[accuracy >= best - 1e-12])._exact_pareto()
 
     def accuracy_by_rate(self) -> FloatArray:
         """Best accuracy among the points whose rate is that of a bin's upper edge or more."""
@@ -129,9 +136,11 @@ class _Points(NamedTuple):
         return np.append(self.accuracy, -np.inf)[np.searchsorted(self.rate, edges)]
 
     def _exact_pareto(self) -> _Points:
-        order = np.lexsort((-self.cut, self.iterate, -self.rate, -self.accuracy))
-        best = np.maximum.accumulate(np.concatenate([[-np.inf], self.rate[order]]))
-        return self.take(order[self.rate[order] > best[:-1]])
+        # Sums of fractional weights that are equal may differ in the last digits.
+        accuracy, rate = np.round(self.accuracy, 12), np.round(self.rate, 12)
+        order = np.lexsort((-self.cut, self.iterate, -rate, -accuracy))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], rate[order]]))
+        return self.take(order[rate[order] > best[:-1]])
 
 
 def _cut_counts(
@@ -153,17 +162,36 @@ def _cut_counts(
     return high + (low - high) / 2, np.stack([total - above, above], axis=1)
 
 
-@contextmanager
-def _worker_map() -> Iterator[Callable[..., Any]]:
-    """Give a ``map`` over as many threads as BLAS may use, with one BLAS thread each.
+class _Workers:
+    """A ``map`` over as many threads as BLAS may use, with one BLAS thread each.
 
     How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
-    joblib, whose workers get one each.
+    joblib, whose workers get one each. BLAS's number of threads belongs to the whole process, so
+    sweeps that overlap in time share one limit, and the last one out gives it back.
     """
-    blas = ThreadpoolController().select(user_api="blas")
-    threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
-    with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
-        yield pool.map
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._threads = Lock(), 0, 1
+
+    @contextmanager
+    def map(self) -> Iterator[Callable[..., Any]]:
+        with self._lock:
+            if not self._users:
+                blas = ThreadpoolController().select(user_api="blas")
+                self._threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
+                self._limit = blas.limit(limits=1)
+            self._users += 1
+        try:
+            with ThreadPoolExecutor(self._threads) as pool:
+                yield pool.map
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._limit.restore_original_limits()
+
+
+_WORKERS = _Workers()
 
 
 def sweep(
@@ -221,22 +249,36 @@ def sweep(
     best = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
     sizes = np.abs(iterates) @ oracle.column_size
     chunk = max(1, min(16, SWEEP_SCORES // len(cell)))
-    with _worker_map() as map_:
-        # The first alone, so that the others have something to beat.
-        edges = [0, *range(1, len(iterates), chunk), len(iterates)]
-        for start, stop in pairwise(edges):
-            part = np.arange(start, stop)
-            W = np.ascontiguousarray(iterates[part].T)
-            scores = np.concatenate(list(map_(lambda b, W=W: float64_scores(b, W), blocks))).T
-            scores = np.ascontiguousarray(scores)
-            to_beat = best.accuracy_by_rate()
-            found = map_(
-                lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
-            )
-            columns = zip(best, *found, strict=True)
-            best = _Points(*map(np.concatenate, columns)).pareto()
-    last = at_zero(len(iterates) - 1, scores[-1])
-    return Frontier(*best, groups=list(groups), last=_point(last, 0, feasible=False))
+
+    def scores_of(part: Any, map_: Callable[..., Any]) -> FloatArray:
+        W = np.ascontiguousarray(iterates[part].T)
+        scores = np.concatenate(list(map_(lambda b: float64_scores(b, W), blocks))).T
+        return np.ascontiguousarray(scores)
+
+    last = at_zero(len(iterates) - 1, scores_of([-1], map)[0])
+    # The first alone, so that the others have something to beat.
+    edges = [0, *range(1, len(iterates), chunk), len(iterates)]
+    complete = True
+    try:
+        with _WORKERS.map() as map_:
+            for start, stop in pairwise(edges):
+                part = np.arange(start, stop)
+                scores = scores_of(part, map_)
+                to_beat = best.accuracy_by_rate()
+                found = map_(
+                    lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
+                )
+                columns = zip(best, *found, strict=True)
+                best = _Points(*map(np.concatenate, columns)).pareto()
+    except KeyboardInterrupt:
+        complete = False
+    return Frontier(
+        *best,
+        groups=list(groups),
+        last=_point(last, 0, feasible=False),
+        rate_name=notion.rate.ratio_name,
+        complete=complete,
+    )
 
 
 def _point(points: Any, i: int, *, feasible: bool) -> Point:

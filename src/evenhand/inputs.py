@@ -10,16 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import _check_sample_weight
 
 from evenhand.rates import group_codes
 
 __all__ = [
     "CodedRows",
     "blank_groups",
+    "check_labels",
     "check_scales",
     "check_sizes",
+    "check_weights",
     "code_rows",
     "find_groups",
     "group_column",
@@ -62,24 +65,61 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     return int(column) % int(shape[1])
 
 
-def find_groups(X: Any, column: int | None, where: Where, sensitive_features: Any) -> Any:
-    """Find the group of each row: in a column of X, by a function of X, or as given."""
+def check_labels(y: Any) -> None:
+    """Refuse missing labels among text or mixed ones; scikit-learn sees those among numbers."""
+    if isinstance(y, list | tuple) or getattr(y, "dtype", None) == np.dtype(object):
+        missing = int(pd.isna(pd.Series(list(y), dtype=object)).sum())
+        if missing:
+            raise ValueError(
+                f"y has {missing} missing value{'s' if missing > 1 else ''}; drop those rows."
+            )
+
+
+def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Check the weights and find the rows that have any; both None if all count alike."""
+    if sample_weight is None:
+        return None, None
+    if not np.any(np.asarray(sample_weight)):
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    least = weight[weight > 0].min()
+    if weight.max() > 1e100 or least < 1e-100:
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {weight.max():.3g}; divide all weights by one "
+            "number, such as their mean."
+        )
+    return weight, None if weight.all() else np.flatnonzero(weight)
+
+
+def find_groups(
+    X: Any, column: int | None, where: Where, sensitive_features: Any, used: Any
+) -> Any:
+    """Find the group of each used row: in a column of X, by a function of X, or as given."""
     if callable(where):
-        return where(X)
+        return where(X if used is None else _safe_indexing(X, used))
     if column is None:
-        return sensitive_features
-    if hasattr(X, "iloc"):
+        values = sensitive_features
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if len(values) != n_rows:
+            raise ValueError(
+                f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+                "rows."
+            )
+    elif hasattr(X, "iloc"):
         values = X.iloc[:, column]
     elif issparse(X):
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
         values = pd.Series([row[column] for row in X])
-    distinct = values.nunique()
-    if pd.api.types.is_numeric_dtype(values) and distinct > MAX_GROUP_VALUES:
-        raise ValueError(
-            f"sensitive_feature={where!r} is a number with {distinct} distinct values; bin it into "
-            "groups first."
-        )
+    if used is not None:
+        values = _safe_indexing(values, used)
+    if column is not None and pd.api.types.is_numeric_dtype(values):
+        distinct = values.nunique()
+        if distinct > MAX_GROUP_VALUES:
+            raise ValueError(
+                f"sensitive_feature={where!r} is a number with {distinct} distinct values; bin it "
+                "into groups first."
+            )
     return values
 
 
@@ -116,13 +156,13 @@ def blank_groups(X: Any, column: int | None) -> Any:
 
 def check_sizes(X: Any) -> None:
     """Refuse inputs so large that sums of their squares overflow."""
-    limit = float(np.sqrt(np.finfo(X.dtype).max)) * 1e-6
+    limit = float(np.finfo(X.dtype).max) ** 0.25
     values = X.data if issparse(X) else X
     largest = max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
     if largest > limit:
         raise ValueError(
-            f"X has values up to {largest:.3g}, too large to square in {X.dtype}; scale the "
-            "columns first, for instance with StandardScaler."
+            f"X has values up to {largest:.3g}, too large to work with in {X.dtype}; scale "
+            "the columns first, for instance with StandardScaler."
         )
 
 
@@ -141,25 +181,21 @@ class CodedRows(NamedTuple):
     groups: NDArray[Any]
 
 
-def code_rows(X: Any, y: Any, groups: Any, sample_weight: Any, column: int | None) -> CodedRows:
-    """Code labels and groups, drop rows of zero weight, leave out the group column."""
+def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int | None) -> CodedRows:
+    """Code labels and groups, drop rows of zero weight, leave out the group column.
+
+    X, y and weight are of all rows, groups of the used ones.
+    """
     check_classification_targets(y)
+    y, where = np.asarray(y), ""
+    if used is not None:
+        X, y, weight = X[used], y[used], weight[used]
+        where = " among the rows of positive weight"
     levels, z = group_codes(groups)
     if len(z) != X.shape[0]:
         raise ValueError(
-            f"sensitive_features has {len(z)} rows, X has {X.shape[0]}; they must be the same rows."
+            f"sensitive_feature gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
         )
-    check_consistent_length(X, y)
-    y, weight = np.asarray(y), None
-    where = ""
-    if sample_weight is not None:
-        if not np.any(np.asarray(sample_weight)):
-            raise ValueError("sample_weight is zero for every row; at least one must count.")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        used = np.flatnonzero(weight)
-        if len(used) < len(weight):
-            X, y, z, weight = X[used], y[used], z[used], weight[used]
-            where = " among the rows of positive weight"
     classes, y = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -170,11 +206,10 @@ def code_rows(X: Any, y: Any, groups: Any, sample_weight: Any, column: int | Non
             "Only binary classification is supported. "
             f"y has {len(classes)} classes: {_listed(classes)}{where}."
         )
-    present = levels[np.unique(z)]
-    if len(present) != 2 or len(levels) != 2:
+    if len(levels) != 2:
         raise ValueError(
-            f"sensitive_features has {len(present)} group{'s' * (len(present) != 1)}{where}: "
-            f"{_listed(present)}; FairClassifier compares two."
+            f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
+            f"{_listed(levels)}; FairClassifier compares two."
         )
     inputs = np.arange(X.shape[1])
     if column is not None:

@@ -158,8 +158,10 @@ class PrintedDiscoveryGap:
     def scale(self, cells: CellSums) -> float:
         r""":math:`\|M\|_F^2` of the symmetric M."""
         false, all_ = self._sums(cells)
-        m = np.outer(false[1], all_[0]) - np.outer(false[0], all_[1])
-        return float(np.sum(((m + m.T) / 2) ** 2))
+        # M is the symmetric part of A = PᵀQ, two rows each: no n × n matrix is needed.
+        P, Q = np.stack([false[1], -false[0]]), all_
+        cross = Q @ P.T
+        return float(np.sum((P @ P.T) * (Q @ Q.T)) + np.sum(cross * cross.T)) / 2
 
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]

@@ -188,6 +188,16 @@ def _column_size(block: Block) -> FloatArray:
     return np.asarray(size, dtype=np.float64)
 
 
+def _largest_eigenvalue(matrix: FloatArray) -> float:
+    """Largest eigenvalue of a Gram matrix: infinite if it overflowed, else at most the trace."""
+    if not np.isfinite(matrix).all():
+        return np.inf
+    try:
+        return float(np.linalg.eigvalsh(matrix)[-1])
+    except np.linalg.LinAlgError:
+        return float(np.trace(matrix))
+
+
 def _compact(X: Any) -> Any:
     """CSR if X is dense but mostly zeros, as one-hot tables are: the products cost a fraction."""
     if issparse(X) or np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
@@ -378,8 +388,11 @@ class Oracle:
             Size of the scores, a constant in differentiation: ``Moments.scale`` of the previous
             point. The printed reading takes 1.
         """
-        if not self.scaled:
-            scale = 1.0
+        # A diverging run may overflow; whoever asked sees it in the moments.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._evaluate(w, u, scale if self.scaled else 1.0)
+
+    def _evaluate(self, w: FloatArray, u: FloatArray, scale: float) -> Moments:
         sums, N = self.sums(w, u, scale), self.total
         cells = self._cells
         if self.gap.soft:
@@ -399,7 +412,7 @@ class Oracle:
             grad_u=-sums.phi_r / N,
             counts=sums.counts.reshape(self.n_groups, 2, 2),
             gap=gap,
-            smoothness_u=0.25 * float(np.linalg.eigvalsh(sums.phi_phi)[-1]) / N,
+            smoothness_u=0.25 * _largest_eigenvalue(sums.phi_phi) / N,
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),
             steepness=float(steepness),
         )

@@ -86,7 +86,8 @@ class Rate:
     def ratio(self, counts: ArrayLike) -> FloatArray:
         r"""Smallest over largest group rate, :math:`\min_j r_j / \max_j r_j`.
 
-        NaN if a group's rate is undefined. All rates 0: 1 for an error rate, NaN otherwise.
+        NaN if a group's rate is undefined or there is one group only. All rates 0: 1 for an error
+        rate, NaN otherwise.
         """
         low, high = self._extremes(counts)
         out = np.where(np.isnan(low), np.nan, 1.0 if self.is_error else np.nan)
@@ -100,6 +101,8 @@ class Rate:
     def _extremes(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest group rate; NaN if one is undefined."""
         r = np.moveaxis(self.per_group(counts), -1, 0)  # reducing the first axis is the fast way
+        if len(r) < 2:  # one group is not equal to anything
+            return np.full_like(r[0], np.nan), np.full_like(r[0], np.nan)
         return r.min(axis=0), r.max(axis=0)
 
 
@@ -136,11 +139,7 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
                 "(join several attributes into one, for example 'female, 40+')."
             )
         sensitive_features = sensitive_features.iloc[:, 0]
-    values = (
-        sensitive_features
-        if isinstance(sensitive_features, pd.Series)
-        else pd.Series(np.asarray(column_or_1d(sensitive_features)))
-    )
+    values = _as_series(sensitive_features, name)
     missing = int(values.isna().sum())
     if missing:
         raise ValueError(
@@ -159,6 +158,18 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return groups[order], rank[codes]
+
+
+def _as_series(values: Any, name: str) -> pd.Series:
+    """One value per row; a list is not made an array first, where a missing text becomes 'nan'."""
+    if isinstance(values, pd.Series):
+        return values
+    values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if np.ndim(values) != 1:
+        raise ValueError(f"{name} has {np.ndim(values)} dimensions; give one value per row.")
+    return pd.Series(values)
 
 
 def _as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:

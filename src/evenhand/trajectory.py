@@ -28,7 +28,7 @@ class Trajectory:
     iterates : ndarray of shape (n_iterates, n_weights)
         The kept iterates, oldest first; the last weight is that of the extra column.
     iterate_rows : ndarray of shape (n_iterates,)
-        The row of :meth:`to_frame` that each of them belongs to.
+        The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
     """
 
     def __init__(self, rate: Rate) -> None:
@@ -41,6 +41,8 @@ class Trajectory:
     def add(self, leg: str, iteration: Iteration, *, keep: bool) -> None:
         """Record an iteration, and its iterate if ``keep``."""
         m = iteration.moments
+        with np.errstate(over="ignore"):
+            norms = [float(np.linalg.norm(v)) for v in (m.grad_c, m.grad_f, iteration.direction)]
         self._rows.append(
             {
                 "leg": leg,
@@ -50,9 +52,9 @@ class Trajectory:
                 "loss_w": m.loss_w,
                 "loss_u": m.loss_u,
                 "gap": m.gap,
-                "norm_c": float(np.linalg.norm(m.grad_c)),
-                "norm_f": float(np.linalg.norm(m.grad_f)),
-                "norm_step": float(np.linalg.norm(iteration.direction)),
+                "norm_c": norms[0],
+                "norm_f": norms[1],
+                "norm_step": norms[2],
                 "counts": m.counts,
                 "evaluations": iteration.evaluations,
                 "seconds": perf_counter() - self._start,

@@ -62,7 +62,8 @@ def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> An
     p_y = (y_code.sum() + change) / n
     p_z = z_code.mean()
     p_11 = ((y_code * z_code).sum() + change_11) / n
-    correlation = (p_11 - p_y * p_z) / np.sqrt(p_y * (1 - p_y) * p_z * (1 - p_z))
+    with np.errstate(invalid="ignore", divide="ignore"):  # constant labels on the way
+        correlation = (p_11 - p_y * p_z) / np.sqrt(p_y * (1 - p_y) * p_z * (1 - p_z))
 
     low = float(correlation[0])
     if not low - 1e-12 <= rho <= 1:
@@ -70,7 +71,7 @@ def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> An
             f"rho={rho} is out of reach: replacing labels by z gives correlations from {low:.4f} "
             "(no label replaced) to 1."
         )
-    k = int(np.argmin(np.abs(correlation - rho)))
+    k = int(np.nanargmin(np.abs(correlation - rho)))
     new = y_code.copy()
     new[order[:k]] = z_ordered[:k]
     labels = np.asarray(levels)[new]
