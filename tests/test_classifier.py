@@ -271,6 +271,39 @@ def test_starts(problem, init):
     assert len(model.trajectory_.iterates) == {"zero": 10, "both": 21}.get(init, 11)
 
 
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+@pytest.mark.parametrize("notion", NOTION_NAMES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_are_alike_are_merged(monkeypatch, notion, layout, weighted):
+    from evenhand import classifier
+
+    X, y, z = make_problem(n=2000, n_features=3)
+    X = as_layout(np.round(X).clip(-1, 2), layout)
+    weight = np.random.default_rng(0).integers(1, 4, 2000) / 2 if weighted else None
+    seen = []
+
+    class Spy(classifier.Oracle):
+        def __init__(self, X, *args, **kwargs):
+            seen.append(X.shape[0])
+            super().__init__(X, *args, **kwargs)
+
+    monkeypatch.setattr(classifier, "Oracle", Spy)
+
+    def both():
+        model = FairClassifier(notion=notion, tau=0.6)
+        return model.fit(X, y, sensitive_features=z, sample_weight=weight)
+
+    merged = both()
+    _, counts = group_counts(y, merged.predict(X), sensitive_features=z, sample_weight=weight)
+    np.testing.assert_array_equal(counts, merged.frontier_.select(0.6).counts)
+    monkeypatch.setattr(classifier, "merge_alike", lambda rows: rows)
+    plain = both()
+    assert seen[0] <= 4 * 4**3 < seen[1] == 2000
+    # Rounding grows along a run; its beginning is the same.
+    early, expected = (m.trajectory_.iterates[:15] for m in (merged, plain))
+    np.testing.assert_allclose(early, expected, rtol=1e-5, atol=1e-6)
+
+
 class TestNoise:
     def test_weight_is_apart_and_there_is_no_intercept(self, problem):
         X, y, z = problem

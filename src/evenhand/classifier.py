@@ -27,6 +27,7 @@ from evenhand.inputs import (
     code_rows,
     find_groups,
     group_column,
+    merge_alike,
 )
 from evenhand.notions import NOTIONS, READINGS
 from evenhand.oracle import Oracle
@@ -291,6 +292,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         if self.extra_column == "noise":
             extra = check_random_state(self.random_state).uniform(size=X.shape[0])
             extra = extra if used is None else extra[used]
+        else:
+            rows = merge_alike(rows)
         notion = NOTIONS[self.notion](self.degree)
         oracle = Oracle(
             rows.X,

@@ -26,6 +26,7 @@ __all__ = [
     "code_rows",
     "find_groups",
     "group_column",
+    "merge_alike",
 ]
 
 # A number with more distinct values than this is a quantity, not a group.
@@ -220,6 +221,28 @@ def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int |
             )
         X = X[:, inputs]
     return CodedRows(X, y, z, weight, inputs, classes, levels)
+
+
+def merge_alike(rows: CodedRows) -> CodedRows:
+    """Make rows that are alike in everything one row of their summed weight.
+
+    Tables of few categories have few kinds of rows, and every sum over rows stays the same. Nothing
+    is done unless it leaves a quarter of the rows or fewer.
+    """
+    X, n = rows.X, len(rows.y)
+    probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
+    kind = np.unique(X @ probe, return_inverse=True)[1]
+    kind = (kind * 2 + rows.z) * 2 + rows.y
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    if len(first) > n // 4:
+        return rows
+    merged = X[first]
+    # Unlike rows may share a product with the probe, however unlikely.
+    unlike = (merged[kind] != X).nnz if issparse(X) else np.count_nonzero(merged[kind] != X)
+    if unlike:
+        return rows
+    weight = np.bincount(kind, weights=rows.weight, minlength=len(first)).astype(np.float64)
+    return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
 def check_scales(scale: NDArray[np.float64], names: Any) -> None:
