@@ -271,6 +271,13 @@ def test_starts(problem, init):
     assert len(model.trajectory_.iterates) == {"zero": 10, "both": 21}.get(init, 11)
 
 
+def test_exactly_four_fifths_is_feasible():
+    # 36 of 100 and 45 of 100
+    X = np.repeat([1.0, -1.0, 1.0, -1.0], [45, 55, 36, 64])[:, None]
+    model = fit(X, (X[:, 0] > 0).astype(int), np.repeat([0, 1], 100))
+    assert (model.feasible_, model.rate_, model.accuracy_) == (True, 0.8, 1.0)
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("notion", NOTION_NAMES)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -379,6 +386,25 @@ class TestSensitiveFeature:
         np.testing.assert_array_equal(model.coef_, reference.coef_)
         assert (model.coef_ != 0).all()
 
+    def test_frames_of_other_libraries(self):
+        frame, y, _ = self.frame()
+
+        class Other:
+            """What polars shows of itself: columns by name, rows by none."""
+
+            columns, shape = list(frame), frame.shape
+
+            def __getitem__(self, name):
+                return frame[name].to_numpy()
+
+            def __len__(self):
+                return len(frame)
+
+        reference = FairClassifier(sensitive_feature="sex").fit(frame, y)
+        model = FairClassifier(sensitive_feature="sex").fit(Other(), y)
+        np.testing.assert_array_equal(model.coef_, reference.coef_)
+        np.testing.assert_array_equal(model.predict(Other()), reference.predict(frame))
+
     def test_the_users_table_is_left_alone(self):
         frame, y, _ = self.frame()
         before = frame.copy()
@@ -462,7 +488,11 @@ class TestBadInput:
             ({"z": ["a", float("nan")] * 200}, "200 missing values"),
             ({"y": ["a", float("nan")] * 200}, "y has 200 missing values"),
             ({"y": np.array(["a", None] * 200, dtype=object)}, "y has 200 missing values"),
-            ({"z": np.zeros((400, 2))}, "sensitive_features has 2 dimensions"),
+            ({"y": pd.Series(["a", pd.NA] * 200, dtype="string")}, "y has 200 missing values"),
+            ({"z": (v for v in range(400))}, "sensitive_features is a generator"),
+            ({"z": "ab" * 200, "sample_weight": np.arange(400.0)}, "sensitive_features is a str"),
+            ({"z": csr_matrix(np.ones((400, 1)))}, "sensitive_features is a csr_matrix"),
+            ({"z": np.zeros((400, 2))}, "sensitive_features has several dimensions"),
             ({"sample_weight": np.full(400, 1e307)}, "divide all weights"),
             ({"z": np.where(np.arange(400) == 3, np.nan, np.arange(400) % 2)}, "1 missing value"),
             ({"z": np.zeros(399)}, "sensitive_features has 399 rows, X has 400"),
@@ -644,6 +674,18 @@ class TestWhenThingsGoWrong:
         assert not model.frontier_.complete
         assert len(model.frontier_) > 0
         assert np.isfinite(model.coef_).all()
+
+    def test_interrupt_before_anything_is_swept(self, problem, monkeypatch):
+        from evenhand import frontier
+
+        def interrupted(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(frontier, "_cut_counts", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted while its frontier"):
+            model = fit(*problem, tau=0.1)
+        assert model.feasible_
+        assert model.rate_ >= 0.1
 
     @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -107,6 +107,17 @@ def test_split_is_stratified_on_label_and_group():
     assert set(split.X_train.index).isdisjoint(split.X_test.index)
 
 
+def test_split_takes_any_target():
+    data = load_adult("coarse")
+    three = (np.arange(len(data.target)) % 3).tolist()
+    split = encoded_split(data, target=three, random_state=0)
+    cells = pd.crosstab(split.z_train, split.y_train) / len(split.y_train)
+    other = pd.crosstab(split.z_test, split.y_test) / len(split.y_test)
+    np.testing.assert_allclose(cells, other, atol=1e-3)
+    with pytest.raises(ValueError, match="target has 3 rows, the dataset has 48842"):
+        encoded_split(data, target=[0, 1, 0])
+
+
 @pytest.mark.parametrize("rho", [0.3, 0.5, 0.65, 0.8, 1.0])
 def test_correlation_on_adult(rho):
     _, y, z = load_adult(return_X_y_z=True)

@@ -39,6 +39,8 @@ def test_draws_where_told(model, tmp_path):
     display = FrontierDisplay.from_estimator(model, ax=ax, color="red")
     assert display.ax_ is ax
     assert display.line_.get_color() == "red"
+    display = FrontierDisplay.from_estimator(model, ax=ax, lw=1, drawstyle="default")
+    assert display.line_.get_linewidth() == 1
     assert display.plot().ax_ is not ax
     figure.savefig(tmp_path / "frontier.svg")
     assert FrontierDisplay(model.frontier_).plot(ax=ax).chosen is None

@@ -104,6 +104,14 @@ def ratio(name, table):
     return float(RATES[name].ratio(np.array(table)))
 
 
+def test_four_fifths_is_four_fifths():
+    # (36/100) / (45/100) is 0.7999999999999999 in floating point.
+    for n in range(10, 200, 7):
+        for k in range(1, n // 5):
+            table = np.array([[[0, 0], [n - 4 * k, 4 * k]], [[0, 0], [n - 5 * k, 5 * k]]])
+            assert ratio("selection_rate", table) == 0.8
+
+
 def test_one_group_is_not_fair():
     assert np.isnan(rates.statistical_rate([0, 1], [1, 1], sensitive_features=["a", "a"]))
     assert np.isnan(rates.accuracy_difference([0, 1], [1, 1], sensitive_features=["a", "a"]))
@@ -191,7 +199,15 @@ def test_usable_as_scorer():
         ({"sensitive_features": ["a", None, "b", "b"]}, "1 missing value; drop those rows"),
         ({"sensitive_features": [1.0, np.nan, np.nan, 2.0]}, "2 missing values"),
         ({"sensitive_features": ["a", float("nan"), "b", "b"]}, "1 missing value"),
-        ({"sensitive_features": np.zeros((4, 2))}, "2 dimensions"),
+        ({"sensitive_features": np.zeros((4, 2))}, "several dimensions"),
+        ({"sensitive_features": [[1], [1, 2], [3], [4]]}, "several dimensions"),
+        ({"sensitive_features": pd.Series([[1], [2], [1], [2]])}, "cannot be groups"),
+        ({"sensitive_features": (v for v in "aabb")}, "is a generator; give one value per row"),
+        ({"sensitive_features": "aabb"}, "is a str"),
+        ({"sensitive_features": 3}, "is a int"),
+        ({"y_pred": [1, np.nan, 1, np.nan], "pos_label": 1}, "y_pred has 2 missing values"),
+        ({"y_true": ["a", None, "a", "a"], "y_pred": ["a"] * 4, "pos_label": "a"}, "y_true has 1"),
+        ({"y_true": pd.Series(["a", pd.NA, "a", "a"], dtype="string")}, "y_true has 1 missing"),
         ({"sensitive_features": ["a", "b", "b"]}, "inconsistent numbers of samples"),
         ({"sensitive_features": pd.Series(["a", 1, "b", "b"], dtype=object)}, "mixes types"),
         ({"sensitive_features": pd.DataFrame({"a": [1] * 4, "b": [2] * 4})}, "2 columns"),

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.frontier import sweep
 from evenhand.inputs import (
+    as_table,
     blank_groups,
     check_labels,
     check_scales,
@@ -273,7 +274,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         if self.notion not in NOTIONS:
             raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
         check_labels(y)
-        where, table = self.sensitive_feature, X
+        where = self.sensitive_feature
+        table = as_table(X) if isinstance(where, int | str) else X
         column = group_column(table, where, sensitive_features)
         X, y = validate_data(
             self,
@@ -327,8 +329,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self.converged_ = False
         if trouble:
             warnings.warn(
-                f"{trouble}; the best of the {len(self.trajectory_.iterates)} iterates kept so far "
-                "is used.",
+                f"{trouble}; the best point found so far is used.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -446,7 +447,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         column = np.setdiff1d(np.arange(self.n_features_in_), self._inputs)
         X = validate_data(
             self,
-            blank_groups(X, int(column[0]) if len(column) else None),
+            blank_groups(as_table(X), int(column[0])) if len(column) else X,
             reset=False,
             accept_sparse="csr",
             dtype=np.float64,

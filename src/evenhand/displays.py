@@ -113,9 +113,11 @@ class FrontierDisplay:
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         front = self.frontier
-        style = {"color": "#1b4b72", "linewidth": 2.0, "label": "frontier of this fit"} | kwargs
         # A point answers every target down to the rate of the point before it.
-        (self.line_,) = ax.plot(front.rate, front.accuracy, drawstyle="steps-pre", **style)
+        style = {"drawstyle": "steps-pre", "color": "#1b4b72", "linewidth": 2.0}
+        style |= {"label": "frontier of this fit"}
+        style |= import_extra("matplotlib.cbook", "plot").normalize_kwargs(kwargs, plt.Line2D)
+        (self.line_,) = ax.plot(front.rate, front.accuracy, **style)
         if not len(front):
             self.line_.set_label("no point is eligible")
         if self.tau is not None:

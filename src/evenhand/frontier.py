@@ -162,36 +162,23 @@ def _cut_counts(
     return high + (low - high) / 2, np.stack([total - above, above], axis=1)
 
 
-class _Workers:
-    """A ``map`` over as many threads as BLAS may use, with one BLAS thread each.
+# BLAS's number of threads belongs to the whole process: sweeps of overlapping fits take turns, or
+# one would restore what another had set.
+_ONE_SWEEP = Lock()
+
+
+@contextmanager
+def _worker_map() -> Iterator[Callable[..., Any]]:
+    """Give a ``map`` over as many threads as BLAS may use, with one BLAS thread each.
 
     How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
-    joblib, whose workers get one each. BLAS's number of threads belongs to the whole process, so
-    sweeps that overlap in time share one limit, and the last one out gives it back.
+    joblib, whose workers get one each.
     """
-
-    def __init__(self) -> None:
-        self._lock, self._users, self._threads = Lock(), 0, 1
-
-    @contextmanager
-    def map(self) -> Iterator[Callable[..., Any]]:
-        with self._lock:
-            if not self._users:
-                blas = ThreadpoolController().select(user_api="blas")
-                self._threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
-                self._limit = blas.limit(limits=1)
-            self._users += 1
-        try:
-            with ThreadPoolExecutor(self._threads) as pool:
-                yield pool.map
-        finally:
-            with self._lock:
-                self._users -= 1
-                if not self._users:
-                    self._limit.restore_original_limits()
-
-
-_WORKERS = _Workers()
+    with _ONE_SWEEP:
+        blas = ThreadpoolController().select(user_api="blas")
+        threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
+        with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
+            yield pool.map
 
 
 def sweep(
@@ -260,7 +247,7 @@ def sweep(
     edges = [0, *range(1, len(iterates), chunk), len(iterates)]
     complete = True
     try:
-        with _WORKERS.map() as map_:
+        with _worker_map() as map_:
             for start, stop in pairwise(edges):
                 part = np.arange(start, stop)
                 scores = scores_of(part, map_)
@@ -272,6 +259,8 @@ def sweep(
                 best = _Points(*map(np.concatenate, columns)).pareto()
     except KeyboardInterrupt:
         complete = False
+        if not len(best.rate):
+            best = last.take(notion.eligible(last.counts, min_share) & (last.rate >= 0))
     return Frontier(
         *best,
         groups=list(groups),

@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from evenhand.rates import group_codes
+from evenhand.rates import as_series, check_missing, group_codes
 
 __all__ = [
     "CodedRows",
+    "as_table",
     "blank_groups",
     "check_labels",
     "check_scales",
@@ -33,6 +34,8 @@ __all__ = [
 MAX_GROUP_VALUES = 20
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
+# Rows compared at once when alike ones are merged.
+CHECK_ROWS = 8192
 
 
 def _listed(values: Any, most: int = 5) -> str:
@@ -41,6 +44,13 @@ def _listed(values: Any, most: int = 5) -> str:
 
 
 Where = int | str | Callable[[Any], Any] | None
+
+
+def as_table(X: Any) -> Any:
+    """X, as a pandas frame if it is another library's, so that columns can be found by name."""
+    if hasattr(X, "columns") and not hasattr(X, "iloc"):
+        return pd.DataFrame({name: np.asarray(X[name]) for name in X.columns})
+    return X
 
 
 def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
@@ -68,19 +78,20 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
 
 def check_labels(y: Any) -> None:
     """Refuse missing labels among text or mixed ones; scikit-learn sees those among numbers."""
-    if isinstance(y, list | tuple) or getattr(y, "dtype", None) == np.dtype(object):
-        missing = int(pd.isna(pd.Series(list(y), dtype=object)).sum())
-        if missing:
-            raise ValueError(
-                f"y has {missing} missing value{'s' if missing > 1 else ''}; drop those rows."
-            )
+    if isinstance(y, list | tuple):
+        y = pd.Series(list(y), dtype=object)
+    if isinstance(y, np.ndarray) and y.dtype == np.dtype(object) and y.ndim == 1:
+        y = pd.Series(y)
+    if isinstance(y, pd.Series):
+        check_missing(y, "y", "drop those rows (NaN is no label)")
 
 
 def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
     """Check the weights and find the rows that have any; both None if all count alike."""
     if sample_weight is None:
         return None, None
-    if not np.any(np.asarray(sample_weight)):
+    given = np.asarray(sample_weight)
+    if given.dtype.kind in "biuf" and not given.any():
         raise ValueError("sample_weight is zero for every row; at least one must count.")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     least = weight[weight > 0].min()
@@ -100,6 +111,9 @@ def find_groups(
         return where(X if used is None else _safe_indexing(X, used))
     if column is None:
         values = sensitive_features
+        if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+            values = values.iloc[:, 0]
+        values = as_series(values, "sensitive_features")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(values) != n_rows:
             raise ValueError(
@@ -238,9 +252,11 @@ def merge_alike(rows: CodedRows) -> CodedRows:
         return rows
     merged = X[first]
     # Unlike rows may share a product with the probe, however unlikely.
-    unlike = (merged[kind] != X).nnz if issparse(X) else np.count_nonzero(merged[kind] != X)
-    if unlike:
-        return rows
+    for i in range(0, n, CHECK_ROWS):
+        part = slice(i, i + CHECK_ROWS)
+        unlike = merged[kind[part]] != X[part]
+        if unlike.nnz if issparse(X) else unlike.any():
+            return rows
     weight = np.bincount(kind, weights=rows.weight, minlength=len(first)).astype(np.float64)
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 __all__ = [
@@ -75,11 +76,16 @@ class Rate:
             return "statistical rate"
         return f"{self.name.replace('_', ' ')} ratio"
 
-    def per_group(self, counts: ArrayLike) -> FloatArray:
-        """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
+    def _fractions(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Numerator and denominator of each group's rate."""
         c = np.asarray(counts, dtype=np.float64)
         top = sum(c[..., y, p] for y, p in self.numerator)
-        bottom = np.asarray(sum(c[..., y, p] for y, p in self.denominator))
+        bottom = sum(c[..., y, p] for y, p in self.denominator)
+        return np.asarray(top), np.asarray(bottom)
+
+    def per_group(self, counts: ArrayLike) -> FloatArray:
+        """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
+        top, bottom = self._fractions(counts)
         # full_like keeps the memory order of the counts, which is what makes long sweeps fast
         return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0)
 
@@ -89,21 +95,25 @@ class Rate:
         NaN if a group's rate is undefined or there is one group only. All rates 0: 1 for an error
         rate, NaN otherwise.
         """
-        low, high = self._extremes(counts)
-        out = np.where(np.isnan(low), np.nan, 1.0 if self.is_error else np.nan)
-        return np.divide(low, high, out=out, where=high > 0)
+        # Fractions are compared and divided by cross-multiplication: 36/100 to 45/100 is 0.8, while
+        # the quotient of the two quotients would be a hair less.
+        top, bottom = (np.moveaxis(v, -1, 0) for v in self._fractions(counts))
+        (low, low_b), (high, high_b) = (top[0], bottom[0]), (top[0], bottom[0])
+        for t, b in zip(top[1:], bottom[1:], strict=True):
+            less, more = t * low_b < low * b, t * high_b > high * b
+            low, low_b = np.where(less, t, low), np.where(less, b, low_b)
+            high, high_b = np.where(more, t, high), np.where(more, b, high_b)
+        defined = (bottom > 0).all(axis=0) & (len(top) > 1)
+        out = np.where(defined & self.is_error, 1.0, np.nan)
+        return np.divide(low * high_b, low_b * high, out=out, where=defined & (high > 0))
 
     def difference(self, counts: ArrayLike) -> FloatArray:
-        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`; NaN if one is undefined."""  # noqa: E501
-        low, high = self._extremes(counts)
-        return high - low
+        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`.
 
-    def _extremes(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest group rate; NaN if one is undefined."""
-        r = np.moveaxis(self.per_group(counts), -1, 0)  # reducing the first axis is the fast way
-        if len(r) < 2:  # one group is not equal to anything
-            return np.full_like(r[0], np.nan), np.full_like(r[0], np.nan)
-        return r.min(axis=0), r.max(axis=0)
+        NaN if a group's rate is undefined or there is one group only.
+        """
+        r = self.per_group(counts)
+        return r.max(axis=-1) - r.min(axis=-1) if r.shape[-1] > 1 else r[..., 0] * np.nan
 
 
 _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
@@ -139,14 +149,14 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
                 "(join several attributes into one, for example 'female, 40+')."
             )
         sensitive_features = sensitive_features.iloc[:, 0]
-    values = _as_series(sensitive_features, name)
-    missing = int(values.isna().sum())
-    if missing:
-        raise ValueError(
-            f"{name} has {missing} missing value{'s' if missing > 1 else ''}; drop those rows or "
-            "give them a group of their own, such as 'unknown'."
-        )
-    codes, groups = pd.factorize(values, use_na_sentinel=False)
+    values = as_series(sensitive_features, name)
+    check_missing(
+        values, name, "drop those rows or give them a group of their own, such as 'unknown'"
+    )
+    try:
+        codes, groups = pd.factorize(values)
+    except TypeError:
+        raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
     groups = np.asarray(groups)
     try:
         order = np.argsort(groups, kind="stable")
@@ -160,21 +170,33 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     return groups[order], rank[codes]
 
 
-def _as_series(values: Any, name: str) -> pd.Series:
+def as_series(values: Any, name: str) -> pd.Series:
     """One value per row; a list is not made an array first, where a missing text becomes 'nan'."""
     if isinstance(values, pd.Series):
         return values
+    if issparse(values) or isinstance(values, str | dict) or not hasattr(values, "__len__"):
+        raise ValueError(f"{name} is a {type(values).__name__}; give one value per row, as a list.")
     values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if np.ndim(values) != 1:
-        raise ValueError(f"{name} has {np.ndim(values)} dimensions; give one value per row.")
+    nested = isinstance(values, list) and any(isinstance(v, list | tuple) for v in values)
+    if nested or np.ndim(values) != 1:
+        raise ValueError(f"{name} has several dimensions; give one value per row.")
     return pd.Series(values)
 
 
+def check_missing(values: pd.Series, name: str, advice: str) -> None:
+    """Refuse missing values."""
+    missing = int(values.isna().sum())
+    if missing:
+        raise ValueError(f"{name} has {missing} missing value{'s' * (missing > 1)}; {advice}.")
+
+
 def _as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
-    y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
-    labels = pd.unique(np.concatenate([pd.Series(y_true).astype(object), pd.Series(y_pred)]))
+    true, pred = as_series(y_true, "y_true"), as_series(y_pred, "y_pred")
+    check_missing(true, "y_true", "drop those rows")
+    check_missing(pred, "y_pred", "a prediction must say something")
+    labels = pd.unique(np.concatenate([true.astype(object), pred.astype(object)]))
     if pos_label is None:
         if not set(labels) <= {0, 1} and not set(labels) <= {-1, 1}:
             shown = ", ".join(repr(v) for v in labels[:5])
@@ -189,7 +211,7 @@ def _as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
             f"y_true and y_pred hold {shown} with pos_label={pos_label!r}: these rates need two "
             "labels, one of them pos_label."
         )
-    return np.asarray(y_true == pos_label), np.asarray(y_pred == pos_label)
+    return (true == pos_label).to_numpy(dtype=bool), (pred == pos_label).to_numpy(dtype=bool)
 
 
 def group_counts(
@@ -272,7 +294,8 @@ def group_rates(
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    name = getattr(sensitive_features, "name", None) or "sensitive_features"
+    name = getattr(sensitive_features, "name", None)
+    name = "sensitive_features" if name is None else name
     columns = {"count": counts.sum(axis=(1, 2))}
     columns |= {key: rate.per_group(counts) for key, rate in RATES.items()}
     return pd.DataFrame(columns, index=pd.Index(groups, name=name))

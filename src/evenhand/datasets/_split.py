@@ -51,8 +51,12 @@ def encoded_split(
     ((31655, 85), (13567, 85))
     """
     y = dataset.target if target is None else target
+    y = np.asarray(y) if isinstance(y, list | tuple) else y
     z = dataset.sensitive_features
-    cells = group_codes(z)[1] * 2 + group_codes(y, name="target")[1]
+    labels, y_code = group_codes(y, name="target")
+    if len(y_code) != len(z):
+        raise ValueError(f"target has {len(y_code)} rows, the dataset has {len(z)}.")
+    cells = group_codes(z)[1] * len(labels) + y_code
     train, test = train_test_split(
         np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
     )
