@@ -125,7 +125,8 @@ def find_groups(
     elif issparse(X):
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
-        values = pd.Series([row[column] for row in X])
+        held = X[:, column] if isinstance(X, np.ndarray) else [row[column] for row in X]
+        values = pd.Series(held).infer_objects()
     if used is not None:
         values = _safe_indexing(values, used)
     if column is not None and pd.api.types.is_numeric_dtype(values):
