@@ -110,10 +110,7 @@ def find_groups(
     if callable(where):
         return where(X if used is None else _safe_indexing(X, used))
     if column is None:
-        values = sensitive_features
-        if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
-            values = values.iloc[:, 0]
-        values = as_series(values, "sensitive_features")
+        values = as_series(sensitive_features, "sensitive_features")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(values) != n_rows:
             raise ValueError(

@@ -142,13 +142,6 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     Groups may be strings, booleans, numbers or categories. A missing value is an error: which group
     a person belongs to is never guessed.
     """
-    if isinstance(sensitive_features, pd.DataFrame):
-        if sensitive_features.shape[1] != 1:
-            raise ValueError(
-                f"{name} has {sensitive_features.shape[1]} columns; give one column of groups "
-                "(join several attributes into one, for example 'female, 40+')."
-            )
-        sensitive_features = sensitive_features.iloc[:, 0]
     values = as_series(sensitive_features, name)
     check_missing(
         values, name, "drop those rows or give them a group of their own, such as 'unknown'"
@@ -174,6 +167,13 @@ def as_series(values: Any, name: str) -> pd.Series:
     """One value per row; a list is not made an array first, where a missing text becomes 'nan'."""
     if isinstance(values, pd.Series):
         return values
+    if isinstance(values, pd.DataFrame):
+        if values.shape[1] != 1:
+            raise ValueError(
+                f"{name} has {values.shape[1]} columns; give one (several attributes can be joined "
+                "into one, for example 'female, 40+')."
+            )
+        return values.iloc[:, 0]
     if issparse(values) or isinstance(values, str | dict) or not hasattr(values, "__len__"):
         raise ValueError(f"{name} is a {type(values).__name__}; give one value per row, as a list.")
     values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
