@@ -20,14 +20,18 @@ def make(notion="statistical_parity", n=300, seed=0, n_iterates=6, coarse=False,
 
 
 def brute_force(notion, data, iterates, weight=None, cut=True, min_share=0.01):
-    """Every eligible (accuracy, rate, iterate, cut), by counting one classifier at a time."""
+    """Every eligible (accuracy, rate, iterate, cut), by counting one classifier at a time.
+
+    Also, with cuts, those of them that no other is as accurate and as surely fair as.
+    """
     X, y, z = data
     weight = np.ones(len(y)) if weight is None else weight
-    out = []
+    out, sure, n_points = [], [], 0
     for i, w in enumerate(iterates):
         s = X @ w[:-1] + w[-1]
         values = np.unique(np.round(s, 9))
         cuts = (values[:-1] + values[1:]) / 2 if cut else [0.0]
+        n_points = n_points or len(cuts) * len(iterates)
         for c in cuts:
             _, counts = group_counts(y, s > c, sensitive_features=z, sample_weight=weight)
             rate = float(notion.rate.ratio(counts))
@@ -35,7 +39,20 @@ def brute_force(notion, data, iterates, weight=None, cut=True, min_share=0.01):
                 continue
             accuracy = (counts[:, 0, 0] + counts[:, 1, 1]).sum() / counts.sum()
             out.append((round(accuracy, 12), round(rate, 12), i, c))
-    return out
+            top = sum(counts[:, a, b] for a, b in notion.rate.numerator)
+            bottom = sum(counts[:, a, b] for a, b in notion.rate.denominator)
+            se = np.sqrt(np.sum(1 / (top + 0.5) - 1 / (bottom + 0.5)))
+            sure.append(round(rate * np.exp(-np.sqrt(2 * np.log(n_points)) * se), 12))
+    if not cut:
+        return out, out
+    return out, [
+        p
+        for p, s in zip(out, sure, strict=True)
+        if not any(
+            (q[0], t) != (p[0], s) and q[0] >= p[0] and t >= s
+            for q, t in zip(out, sure, strict=True)
+        )
+    ]
 
 
 def best(points, tau):
@@ -52,10 +69,10 @@ def test_against_brute_force(name, weighted, cut, coarse):
     weight = np.random.default_rng(3).random(300) + 0.1 if weighted else None
     oracle, data, iterates = make(name, coarse=coarse, sample_weight=weight)
     frontier = sweep(oracle, iterates, cut=cut)
-    points = brute_force(NOTIONS[name](2), data, iterates, weight, cut)
+    points, sure = brute_force(NOTIONS[name](2), data, iterates, weight, cut)
     assert points or not cut, "the example must have eligible points"
     for tau in np.linspace(0.02, 1, 50):
-        expected, found = best(points, tau), frontier.select(tau)
+        expected, found = best(sure, tau) or best(points, tau), frontier.select(tau)
         assert found.feasible == (expected is not None)
         if expected is None:
             assert not points or found.rate == pytest.approx(max(p[1] for p in points))
@@ -82,7 +99,9 @@ def test_layout_and_blocks_do_not_matter(layout, rows):
 def test_properties(seed, name, coarse):
     oracle, data, iterates = make(name, n=80, seed=seed, coarse=coarse)
     frontier = sweep(oracle, iterates, min_share=0.05)
-    assert (np.diff(frontier.accuracy) < 0).all()
+    sure, rest = np.split(frontier.accuracy, [frontier.n_sure])
+    assert (np.diff(sure) < 0).all()
+    assert (np.diff(rest) < 0).all()
     assert (np.diff(frontier.rate) > 0).all()
     X, y, z = data
     for i in range(len(frontier)):
@@ -93,11 +112,13 @@ def test_properties(seed, name, coarse):
         share = predicted[z == 0].mean(), predicted[z == 1].mean()
         assert min(share) >= 0.05 - 1e-9
         assert max(share) <= 0.95 + 1e-9
-    # A stricter target never gains accuracy nor loses rate.
-    chosen = [frontier.select(tau) for tau in np.linspace(0.01, 1, 30)]
+    # A stricter target never loses rate, nor gains accuracy while sure points reach it.
     if len(frontier):
-        assert (np.diff([p.accuracy for p in chosen]) <= 0).all()
+        assert frontier.n_sure > 0
+        chosen = [frontier.select(tau) for tau in np.linspace(0.01, 1, 30)]
         assert (np.diff([p.rate for p in chosen]) >= 0).all()
+        highest = frontier.rate[frontier.n_sure - 1]
+        assert (np.diff([p.accuracy for p in chosen if p.rate <= highest]) <= 0).all()
 
 
 def test_nearly_equal_scores_are_never_separated():

@@ -24,6 +24,7 @@ ORDER = [
     "inputs",
     "progress",
     "classifier",
+    "peers",
     "displays",
     "cli",
     "__main__",
@@ -71,7 +72,7 @@ def test_public_names():
 
 
 def test_importing_evenhand_is_light():
-    heavy = ["matplotlib", "torch", "fairlearn", "typer", "rich"]
+    heavy = ["matplotlib", "torch", "fairlearn", "cvxpy", "oxonfair", "typer", "rich"]
     code = f"import sys, evenhand; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -2,7 +2,7 @@
 
 from evenhand._versions import show_versions
 from evenhand.classifier import FairClassifier, FairnessWarning
-from evenhand.displays import FrontierDisplay
+from evenhand.displays import ComparisonDisplay, FrontierDisplay
 from evenhand.frontier import Frontier
 from evenhand.rates import *  # noqa: F403
 from evenhand.rates import __all__ as _rates
@@ -11,6 +11,7 @@ from evenhand.trajectory import Trajectory
 __version__ = "0.1.0"
 
 __all__ = [
+    "ComparisonDisplay",
     "FairClassifier",
     "FairnessWarning",
     "Frontier",

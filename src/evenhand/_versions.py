@@ -23,7 +23,7 @@ _PACKAGES = (
 )
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -35,7 +35,7 @@ def show_versions() -> None:
     print(f"{'python':>14}: {sys.version.split()[0]}")
     print(f"{'platform':>14}: {platform.platform()}")
     for package in _PACKAGES:
-        print(f"{package:>14}: {_version(package)}")
+        print(f"{package:>14}: {package_version(package)}")
 
 
 def import_extra(module: str, extra: str) -> Any:

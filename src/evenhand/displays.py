@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier
+from evenhand.peers import summarize
 
-__all__ = ["FrontierDisplay"]
+__all__ = ["ComparisonDisplay", "FrontierDisplay"]
 
 
 class FrontierDisplay:
@@ -159,3 +161,110 @@ class FrontierDisplay:
         # Room for the legend, and a scale on which a percent of accuracy is seen as such.
         span = max(high - low, 0.02)
         ax.set_ylim(max(low - 0.45 * span, 0.0), min(high + 0.1 * span, 1.0))
+
+
+# Okabe and Ito's colours, told apart by all eyes; the markers do without colour.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F")
+_MARKERS = "sD^v<>Phdp*X"
+
+
+class ComparisonDisplay:
+    """The frontiers of several methods on test data, as :func:`evenhand.peers.compare` found them.
+
+    A method is a line through its mean points, one for each τ, with a bar of one standard error
+    each way. Filled markers are methods that predict without the group; hollow ones on dashed lines
+    need it. A method whose rate is undefined is a dotted level of accuracy, and one that failed
+    everywhere is named in the legend.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`evenhand.peers.compare` returned.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from evenhand import ComparisonDisplay
+    >>> ComparisonDisplay(table).plot()  # doctest: +SKIP
+    """
+
+    figure_: Any
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table = table
+
+    def plot(self, *, ax: Any = None) -> ComparisonDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ComparisonDisplay
+            Itself.
+        """
+        plt = import_extra("matplotlib.pyplot", "plot")
+        if ax is None:
+            _, ax = plt.subplots(figsize=(8.6, 4.8), layout="constrained")
+        means = summarize(self.table)
+        for i, (name, part) in enumerate(means.groupby("method", sort=False)):
+            self._draw(ax, i, _plain_text(name), part.sort_values("rate"))
+        ax.set_xlabel(f"{self.table.attrs.get('rate_name', 'rate')} on test data (1 is parity)")
+        ax.set_ylabel("accuracy on test data")
+        ax.grid(alpha=0.25)
+        ax.spines[["top", "right"]].set_visible(False)
+        splits = self.table["split"].nunique()
+        title = f"means of {splits} split{'s' * (splits != 1)}, ± 1 standard error"
+        ax.legend(
+            frameon=False,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            fontsize="small",
+            title=title,
+            title_fontsize="small",
+            alignment="left",
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @staticmethod
+    def _draw(ax: Any, i: int, name: str, part: pd.DataFrame) -> None:
+        """Draw one method."""
+        ours, aware = part["key"].iloc[0] == "evenhand", bool(part["needs_group"].iloc[0])
+        colour = "black" if ours else _COLOURS[i % len(_COLOURS)]
+        known = part.dropna(subset=["rate", "accuracy"])
+        if part["accuracy"].isna().all():
+            ax.plot([], [], " ", label=f"{name}: failed")
+            return
+        if known.empty:
+            level = part["accuracy"].mean()
+            ax.axhline(level, color=colour, linestyle=":", label=f"{name} (no rate)")
+            return
+        ax.errorbar(
+            known["rate"],
+            known["accuracy"],
+            xerr=known["rate_se"].fillna(0.0),
+            yerr=known["accuracy_se"].fillna(0.0),
+            marker="o" if ours else _MARKERS[i % len(_MARKERS)],
+            markersize=6 if ours else 5,
+            markerfacecolor="white" if aware else colour,
+            color=colour,
+            linestyle="--" if aware else "-",
+            linewidth=2.2 if ours else 1.1,
+            elinewidth=0.8,
+            capsize=0,
+            zorder=3 if ours else 2,
+            label=name + " (needs the group)" * aware,
+        )
+
+
+def _plain_text(name: Any) -> str:
+    """Keep matplotlib from reading a name as mathematics."""
+    return str(name).replace("$", r"\$")

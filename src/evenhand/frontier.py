@@ -3,15 +3,22 @@ r"""The accuracy–fairness frontier of one fit.
 Every kept iterate with every cut on its scores is a classifier. One sort of an iterate's scores
 gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes over the iterates
 and keeps the Pareto set. Choosing a point for a target τ is then a look-up, with no more training.
+
+Among so many points some owe their rate to luck, and the most accurate ones that reach τ are mostly
+those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates are
+compared less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the luckiest of m looks
+better than it is. τ itself is held against the rate as it is. Where no such point reaches τ, the
+points of still higher rates follow, luck or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from math import log, sqrt
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -48,9 +55,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Frontier:
-    """The Pareto set of (iterate, cut) pairs on the data they were found on.
+    """The (iterate, cut) pairs worth choosing, with their figures on the data they were found on.
 
-    Sorted by falling accuracy and rising rate. Empty if no point was eligible.
+    Sorted by rising rate; accuracy falls along the first ``n_sure`` points and along the others.
+    Empty if no point was eligible.
 
     Parameters
     ----------
@@ -70,6 +78,9 @@ class Frontier:
         What ``rate`` is, in words.
     complete : bool
         False if the sweep was interrupted; the points are then those found so far.
+    n_sure : int
+        How many points, from the first, no other beats in accuracy and in its rate less a margin
+        for luck. The others have higher rates, which may be luck.
     """
 
     iterate: NDArray[np.intp]
@@ -81,6 +92,7 @@ class Frontier:
     last: Point
     rate_name: str = "rate"
     complete: bool = True
+    n_sure: int = 0
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -88,9 +100,10 @@ class Frontier:
     def select(self, tau: float) -> Point:
         """Choose the most accurate point whose rate is at least ``tau``.
 
-        Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
-        reaches ``tau``, the one of the highest rate, or the last iterate if none is eligible, both
-        with ``feasible=False``.
+        Among the sure points if one of them reaches ``tau``, else among the others. Equal accuracy:
+        the higher rate, then the earlier iterate, then the larger cut. If no point reaches ``tau``,
+        the one of the highest rate, or the last iterate if none is eligible, both with
+        ``feasible=False``.
         """
         if not len(self):
             return self.last
@@ -111,36 +124,51 @@ class Frontier:
 
 
 class _Points(NamedTuple):
-    """Columns of points while sweeping."""
+    """Columns of points while sweeping; ``sure`` is the rate less its margin for luck."""
 
     iterate: NDArray[np.intp]
     cut: FloatArray
     accuracy: FloatArray
     rate: FloatArray
+    sure: FloatArray
     counts: FloatArray
 
     def take(self, index: Any) -> _Points:
         return _Points(*(column[index] for column in self))
 
-    def pareto(self) -> _Points:
-        """Keep the points no other beats, ties broken as in :meth:`Frontier.select`."""
-        # One quick sort leaves few points for the four slow ones.
-        order = np.argsort(self.rate)
+    def join(self, others: Iterable[_Points]) -> _Points:
+        return _Points(*map(np.concatenate, zip(self, *others, strict=True)))
+
+    def pareto(self, by: str) -> _Points:
+        """Keep the points no other beats in accuracy and in the column ``by``.
+
+        Ties are broken as in :meth:`Frontier.select`.
+        """
+        # One quick sort leaves few points for the slow ones.
+        merit = getattr(self, by)
+        order = np.argsort(merit)
         accuracy = self.accuracy[order]
         best = np.maximum.accumulate(accuracy[::-1])[::-1]
-        return self.take(order[accuracy >= best - 1e-12])._exact_pareto()
-
-    def accuracy_by_rate(self) -> FloatArray:
-        """Best accuracy among the points whose rate is that of a bin's upper edge or more."""
-        edges = np.arange(1, RATE_BINS + 2) / RATE_BINS
-        return np.append(self.accuracy, -np.inf)[np.searchsorted(self.rate, edges)]
-
-    def _exact_pareto(self) -> _Points:
+        few = self.take(order[accuracy >= best - 1e-12])
         # Sums of fractional weights that are equal may differ in the last digits.
-        accuracy, rate = np.round(self.accuracy, 12), np.round(self.rate, 12)
-        order = np.lexsort((-self.cut, self.iterate, -rate, -accuracy))
-        best = np.maximum.accumulate(np.concatenate([[-np.inf], rate[order]]))
-        return self.take(order[rate[order] > best[:-1]])
+        accuracy, merit, rate = (
+            np.round(v, 12) for v in (few.accuracy, getattr(few, by), few.rate)
+        )
+        order = np.lexsort((-few.cut, few.iterate, -rate, -merit, -accuracy))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], merit[order]]))
+        return few.take(order[merit[order] > best[:-1]])
+
+    def accuracy_by(self, by: str) -> FloatArray:
+        """Best accuracy among the points of a Pareto set from a bin's upper edge on."""
+        edges = np.arange(1, RATE_BINS + 2) / RATE_BINS
+        return np.append(self.accuracy, -np.inf)[np.searchsorted(getattr(self, by), edges)]
+
+    def beats(self, by: str, to_beat: FloatArray) -> NDArray[np.bool_]:
+        """Which points are more accurate than :meth:`accuracy_by` of others says for their bin."""
+        merit = getattr(self, by)
+        bins = (np.where(merit >= 0, merit, 0.0) * RATE_BINS).astype(np.intp)
+        # An undefined rate fails the comparison.
+        return (self.accuracy > to_beat[bins]) & (merit >= 0)
 
 
 def _cut_counts(
@@ -198,7 +226,8 @@ def sweep(
     iterates : ndarray of shape (n_iterates, n_weights)
         Weights, the earliest first.
     cut : bool, default=True
-        Sweep every cut; otherwise only the cut 0 of each iterate, the paper's thresholding.
+        Sweep every cut; otherwise only the cut 0 of each iterate, the paper's thresholding, and
+        without caution.
     min_share : float, default=0.01
         Least share of predicted positives, and of negatives, in every group.
     groups : sequence, default=(0, 1)
@@ -208,6 +237,7 @@ def sweep(
     cell = np.concatenate([b.cell for b in blocks])
     weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
     resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
+    caution = 0.0
 
     def points(i: int, cuts: FloatArray, weights: FloatArray) -> _Points:
         """Points of an iterate, from its cuts and the cells' weights below and above them."""
@@ -215,25 +245,31 @@ def sweep(
         accuracy = RATES["accuracy"].per_group(np.moveaxis(counts.sum(axis=0), -1, 0))
         counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
         index = np.full(len(cuts), i, dtype=np.intp)
-        return _Points(index, cuts, accuracy, notion.rate.ratio(counts), counts)
+        rate = notion.rate.ratio(counts)
+        sure = notion.rate.cautious_ratio(counts, caution) if caution else rate
+        return _Points(index, cuts, accuracy, rate, sure, counts)
 
     def at_zero(i: int, scores: FloatArray) -> _Points:
         weights = np.bincount(cell * 2 + (scores > 0), weights=weight, minlength=4 * k)
         return points(i, np.zeros(1), weights.astype(np.float64))
 
-    def survivors(i: int, scores: FloatArray, size: float, to_beat: FloatArray) -> _Points:
-        """Find the iterate's Pareto set, less most of what known points beat already."""
+    def survivors(
+        i: int, scores: FloatArray, size: float, to_beat: dict[str, FloatArray]
+    ) -> dict[str, _Points]:
+        """Find the iterate's Pareto sets, less most of what known points beat already."""
         if cut:
             gap = resolution * size
             found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
         else:
             found = at_zero(i, scores)
-        bins = (np.where(found.rate >= 0, found.rate, 0.0) * RATE_BINS).astype(np.intp)
-        # An undefined rate fails the comparison.
-        found = found.take((found.accuracy > to_beat[bins]) & (found.rate >= 0))
-        return found.take(notion.eligible(found.counts, min_share)).pareto()
+        out = {}
+        for by, bar in to_beat.items():
+            kept = found.take(found.beats(by, bar))
+            out[by] = kept.take(notion.eligible(kept.counts, min_share)).pareto(by)
+        return out
 
-    best = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
+    nothing = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
+    best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
     sizes = np.abs(iterates) @ oracle.column_size
     chunk = max(1, min(16, SWEEP_SCORES // len(cell)))
 
@@ -243,6 +279,9 @@ def sweep(
         return np.ascontiguousarray(scores)
 
     last = at_zero(len(iterates) - 1, scores_of([-1], map)[0])
+    if cut:
+        n_cuts = np.count_nonzero(np.diff(np.sort(scores_of([0], map)[0])) > resolution * sizes[0])
+        caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
     # The first alone, so that the others have something to beat.
     edges = [0, *range(1, len(iterates), chunk), len(iterates)]
     complete = True
@@ -251,22 +290,37 @@ def sweep(
             for start, stop in pairwise(edges):
                 part = np.arange(start, stop)
                 scores = scores_of(part, map_)
-                to_beat = best.accuracy_by_rate()
-                found = map_(
-                    lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
+                to_beat = {by: known.accuracy_by(by) for by, known in best.items()}
+                found = list(
+                    map_(
+                        lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
+                    )
                 )
-                columns = zip(best, *found, strict=True)
-                best = _Points(*map(np.concatenate, columns)).pareto()
+                best = {
+                    by: known.join(each[by] for each in found).pareto(by)
+                    for by, known in best.items()
+                }
     except KeyboardInterrupt:
         complete = False
-        if not len(best.rate):
-            best = last.take(notion.eligible(last.counts, min_share) & (last.rate >= 0))
+        if not len(best["rate"].rate):
+            eligible = notion.eligible(last.counts, min_share) & (last.rate >= 0)
+            best = {"rate": last.take(eligible)}
+    every = best["rate"]
+    chosen = best.get("sure", every).pareto("rate")
+    beyond = every.take(every.rate > chosen.rate.max(initial=-1.0))
+    n_sure = len(chosen.rate)
+    chosen = chosen.join([beyond])
     return Frontier(
-        *best,
+        chosen.iterate,
+        chosen.cut,
+        chosen.accuracy,
+        chosen.rate,
+        chosen.counts,
         groups=list(groups),
         last=_point(last, 0, feasible=False),
         rate_name=notion.rate.ratio_name,
         complete=complete,
+        n_sure=n_sure,
     )
 
 

@@ -100,6 +100,9 @@ def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
             f"sample_weight goes from {least:.3g} to {weight.max():.3g}; divide all weights by one "
             "number, such as their mean."
         )
+    # Standard errors take a weight for a number of rows, of which each row is at least one.
+    mean = weight.sum() / np.count_nonzero(weight)
+    weight = weight / mean if mean < 1 else weight
     return weight, None if weight.all() else np.flatnonzero(weight)
 
 
@@ -222,7 +225,7 @@ def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int |
     if len(levels) != 2:
         raise ValueError(
             f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
-            f"{_listed(levels)}; FairClassifier compares two."
+            f"{_listed(levels)}; two are compared."
         )
     inputs = np.arange(X.shape[1])
     if column is not None:

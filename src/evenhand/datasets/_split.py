@@ -22,6 +22,40 @@ class Split(NamedTuple):
     z_test: Any
 
 
+def stratified_rows(
+    y: Any, z: Any, *, test_size: float = 0.3, random_state: Any = None
+) -> tuple[Any, Any]:
+    """Row numbers of a training and a test part, stratified on label and group.
+
+    Parameters
+    ----------
+    y, z : array-like of shape (n_samples,)
+        Labels and groups.
+    test_size : float, default=0.3
+        Share of the test part.
+    random_state : int, RandomState or None, default=None
+        Seed of the split.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Rows to train on, rows to test on.
+    """
+    labels, y_code = group_codes(y, name="y")
+    levels, z_code = group_codes(z)
+    cells = z_code * len(labels) + y_code
+    sizes = np.bincount(cells)
+    if (sizes == 1).any():
+        z_, y_ = divmod(int(np.flatnonzero(sizes == 1)[0]), len(labels))
+        raise ValueError(
+            f"group '{levels[z_]}' has one row with label '{labels[y_]}'; a split needs two."
+        )
+    train, test = train_test_split(
+        np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
+    )
+    return train, test
+
+
 def encoded_split(
     dataset: Any, *, target: Any = None, test_size: float = 0.3, random_state: Any = None
 ) -> Split:
@@ -53,13 +87,9 @@ def encoded_split(
     y = dataset.target if target is None else target
     y = np.asarray(y) if isinstance(y, list | tuple) else y
     z = dataset.sensitive_features
-    labels, y_code = group_codes(y, name="target")
-    if len(y_code) != len(z):
-        raise ValueError(f"target has {len(y_code)} rows, the dataset has {len(z)}.")
-    cells = group_codes(z)[1] * len(labels) + y_code
-    train, test = train_test_split(
-        np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
-    )
+    if len(y) != len(z):
+        raise ValueError(f"target has {len(y)} rows, the dataset has {len(z)}.")
+    train, test = stratified_rows(y, z, test_size=test_size, random_state=random_state)
 
     def rows(values: Any, index: Any) -> Any:
         return values.iloc[index] if hasattr(values, "iloc") else values[index]

@@ -1,0 +1,41 @@
+"""Other methods for fair classification, each a scikit-learn estimator, and their comparison."""
+
+from evenhand.peers._adapters import (
+    FairlearnExponentiatedGradient,
+    FairlearnGridSearch,
+    FairlearnThresholdOptimizer,
+    OxonFairClassifier,
+)
+from evenhand.peers._baselines import (
+    AccuracyOnly,
+    ConstantClassifier,
+    FairnessOnly,
+    GroupThresholds,
+    Reweighing,
+)
+from evenhand.peers._celis import CelisClassifier
+from evenhand.peers._compare import METHODS, Method, compare
+from evenhand.peers._summary import accuracy_at_rate, summarize
+from evenhand.peers._zafar import ZafarClassifier, ZafarMistreatmentClassifier
+from evenhand.peers._zhang import ZhangClassifier
+
+__all__ = [
+    "METHODS",
+    "AccuracyOnly",
+    "CelisClassifier",
+    "ConstantClassifier",
+    "FairlearnExponentiatedGradient",
+    "FairlearnGridSearch",
+    "FairlearnThresholdOptimizer",
+    "FairnessOnly",
+    "GroupThresholds",
+    "Method",
+    "OxonFairClassifier",
+    "Reweighing",
+    "ZafarClassifier",
+    "ZafarMistreatmentClassifier",
+    "ZhangClassifier",
+    "accuracy_at_rate",
+    "compare",
+    "summarize",
+]

@@ -1,0 +1,457 @@
+"""All methods on the same splits of one table, and what each reaches."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import psutil
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+
+from evenhand._versions import package_version
+from evenhand.classifier import FairClassifier
+from evenhand.datasets import stratified_rows
+from evenhand.notions import NOTIONS, Notion
+from evenhand.peers._adapters import (
+    FairlearnExponentiatedGradient,
+    FairlearnGridSearch,
+    FairlearnThresholdOptimizer,
+    OxonFairClassifier,
+)
+from evenhand.peers._baselines import (
+    AccuracyOnly,
+    ConstantClassifier,
+    FairnessOnly,
+    GroupThresholds,
+    Reweighing,
+)
+from evenhand.peers._celis import CelisClassifier
+from evenhand.peers._zafar import ZafarClassifier
+from evenhand.peers._zhang import ZhangClassifier
+from evenhand.rates import RATES, group_counts
+
+__all__ = ["METHODS", "Method", "compare"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as :func:`compare` runs it.
+
+    How it meets a target τ follows from what it is. With a ``path``, it is fitted once for each
+    value of that parameter, and τ gets the most accurate of these on the training data among those
+    whose training rate reaches τ. Otherwise, an estimator with ``at(tau)`` is fitted once; one
+    with a parameter ``tau`` once for each τ; any other is fitted once and gives one answer.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables and pictures.
+    make : callable ``(notion, random_state) -> estimator``
+        An unfitted estimator with ``fit(X, y, *, sensitive_features)`` for a notion.
+    path : mapping of str to sequence, default={}
+        At most one parameter of the estimator and the values to try.
+    notions : tuple of str, optional
+        The notions it can be asked for; all by default.
+    packages : tuple of str, default=()
+        Packages beside evenhand's own requirements whose versions matter.
+    """
+
+    name: str
+    make: Callable[[str, int], Any]
+    path: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    notions: tuple[str, ...] | None = None
+    packages: tuple[str, ...] = ()
+
+
+_PARITY = ("statistical_parity",)
+_ZHANG = {"statistical_parity": "demographic_parity"}
+
+METHODS: dict[str, Method] = {
+    "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s)),
+    "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
+    "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
+    "constant": Method("constant answer", lambda n, s: ConstantClassifier()),
+    "reweighing": Method("reweighing", lambda n, s: Reweighing(), notions=_PARITY),
+    "group_thresholds": Method("a cut per group", lambda n, s: GroupThresholds(notion=n)),
+    "zafar": Method(
+        "Zafar",
+        lambda n, s: ZafarClassifier(relative=True),
+        path={"covariance_bound": (0.0, 0.1, 0.2, 0.4, 0.7)},
+        packages=("cvxpy",),
+    ),
+    "zhang": Method(
+        "Zhang",
+        lambda n, s: ZhangClassifier(notion=_ZHANG.get(n, "equalized_odds"), random_state=s),
+        path={"alpha": (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)},
+    ),
+    "celis": Method("Celis", lambda n, s: CelisClassifier(notion=n, random_state=s)),
+    "exponentiated_gradient": Method(
+        "ExponentiatedGradient",
+        lambda n, s: FairlearnExponentiatedGradient(notion=n, random_state=s),
+        path={"bound": (0.08, 0.04, 0.02, 0.01, 0.005, 0.0)},
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "grid_search": Method(
+        "GridSearch",
+        lambda n, s: FairlearnGridSearch(notion=n),
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "threshold_optimizer": Method(
+        "ThresholdOptimizer",
+        lambda n, s: FairlearnThresholdOptimizer(notion=n, random_state=s),
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "oxonfair": Method(
+        "OxonFair, groups inferred",
+        lambda n, s: OxonFairClassifier(notion=n, random_state=s),
+        packages=("oxonfair",),
+    ),
+    "oxonfair_aware": Method(
+        "OxonFair, groups given",
+        lambda n, s: OxonFairClassifier(notion=n, infer_groups=False, random_state=s),
+        packages=("oxonfair",),
+    ),
+}
+"""The methods :func:`compare` knows by name."""
+
+
+class _Data(NamedTuple):
+    """The table, its labels, its groups, and the transformer to fit on each training part."""
+
+    X: Any
+    y: Any
+    z: Any
+    transformer: Any
+
+
+class _Answer(NamedTuple):
+    """A fitted classifier with its counts on the training data."""
+
+    estimator: Any
+    counts: Any
+
+
+def _predict(estimator: Any, X: Any, z: Any) -> Any:
+    if getattr(estimator, "needs_group", False):
+        return estimator.predict(X, sensitive_features=z)
+    return estimator.predict(X)
+
+
+def _accuracy(counts: Any) -> float:
+    return float(RATES["accuracy"].per_group(counts.sum(axis=0)))
+
+
+def _pick(answers: Sequence[_Answer], tau: float, notion: Notion, min_share: float) -> _Answer:
+    """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
+
+    def merit(answer: _Answer) -> tuple[bool, float, float]:
+        rate = float(notion.rate.ratio(answer.counts))
+        rate = rate if notion.eligible(answer.counts, min_share) and rate >= 0 else -1.0
+        accuracy = _accuracy(answer.counts)
+        return (True, accuracy, rate) if rate >= tau else (False, rate, accuracy)
+
+    return max(answers, key=merit)
+
+
+@contextmanager
+def _memory() -> Iterator[list[float]]:
+    """Yield a list that holds, afterwards, the rise of resident memory in MiB."""
+    gc.collect()
+    process, done, rise = psutil.Process(), threading.Event(), [0.0]
+    before = process.memory_info().rss
+
+    def watch() -> None:
+        while not done.wait(0.01):
+            rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield rise
+    finally:
+        rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+        done.set()
+        thread.join()
+
+
+def _fit_all(
+    method: Method, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
+) -> Callable[[float], Any]:
+    """Fit what the method needs for all τ; return the choice of a fitted classifier for one."""
+
+    def fitted(**params: Any) -> Any:
+        estimator = clone(method.make(notion, seed)).set_params(**params)
+        return estimator.fit(X, y, sensitive_features=z)
+
+    def counts(estimator: Any) -> Any:
+        return group_counts(y, _predict(estimator, X, z), sensitive_features=z)[1]
+
+    if method.path:
+        ((name, values),) = method.path.items()
+        estimator = clone(method.make(notion, seed))
+        if hasattr(estimator, "fit_path"):
+            models = estimator.fit_path(X, y, sensitive_features=z, bounds=values)
+        else:
+            models = [fitted(**{name: value}) for value in values]
+        answers = [_Answer(model, counts(model)) for model in models]
+        record, min_share = NOTIONS[notion](2), FairClassifier().min_share
+        return lambda tau: _pick(answers, tau, record, min_share).estimator
+    estimator = clone(method.make(notion, seed))
+    if hasattr(estimator, "at"):
+        estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
+        return lambda tau: estimator.at(tau)
+    if "tau" in estimator.get_params():
+        by_tau = {tau: fitted(tau=tau) for tau in taus}
+        return by_tau.__getitem__
+    estimator = fitted()
+    return lambda tau: estimator
+
+
+def _run(
+    key: str,
+    method: Method,
+    data: _Data,
+    notion: str,
+    taus: Sequence[float],
+    split: int,
+    parts: tuple[Any, Any],
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Rows of the table for one method on one split."""
+    record = NOTIONS[notion](2)
+    X, y, z = ([_safe_indexing(v, part) for part in parts] for v in data[:3])
+    if data.transformer is not None:
+        encoder = clone(data.transformer)
+        X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
+    about = {
+        "method": method.name,
+        "key": key,
+        "split": split,
+        "needs_group": bool(getattr(method.make(notion, seed), "needs_group", False)),
+        "versions": ", ".join(f"{p} {package_version(p)}" for p in method.packages),
+        "error": "",
+    }
+    try:
+        # A rival's warnings are not the caller's; what it reached is in the table.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            with _memory() as rise:
+                choose = _fit_all(method, notion, taus, seed, X[0], y[0], z[0])
+                chosen = {tau: choose(tau) for tau in taus}
+            about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
+            rows = [{**about, "tau": tau} for tau in taus]
+            for row in rows:
+                estimator = chosen[row["tau"]]
+                for where, i in (("train_", 0), ("", 1)):
+                    levels, counts = group_counts(
+                        y[i], _predict(estimator, X[i], z[i]), sensitive_features=z[i]
+                    )
+                    row[f"{where}accuracy"] = _accuracy(counts)
+                    row[f"{where}rate"] = float(record.rate.ratio(counts))
+                each = record.rate.per_group(counts)
+                name = record.rate.name
+                row |= {f"{name}[{g}]": float(r) for g, r in zip(levels, each, strict=True)}
+            return rows
+    except Exception as error:  # one failing method must not cost the others' results
+        text = " ".join(str(error).split()) or "no message"
+        about["error"] = f"{type(error).__name__}: {text}"
+        return [{**about, "tau": tau} for tau in taus]
+
+
+def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
+    """Methods by key: from names, records, or estimators by name."""
+    if isinstance(methods, str):
+        if methods != "all":
+            methods = [methods]
+        else:
+            covered = (m for m in METHODS.items() if notion in (m[1].notions or NOTIONS))
+            methods = [key for key, _ in covered]
+    if isinstance(methods, Mapping):
+        chosen = {
+            str(name): m if isinstance(m, Method) else Method(str(name), lambda n, s, m=m: m)
+            for name, m in methods.items()
+        }
+    else:
+        chosen = {}
+        for method in methods:
+            if isinstance(method, Method):
+                chosen[method.name] = method
+            elif method in METHODS:
+                chosen[method] = METHODS[method]
+            else:
+                raise ValueError(
+                    f"methods has {method!r}; use names among {', '.join(map(repr, METHODS))}, "
+                    "Method records, or a mapping of names to estimators."
+                )
+    if not chosen:
+        raise ValueError("methods is empty; name at least one.")
+    for key, method in chosen.items():
+        if method.notions is not None and notion not in method.notions:
+            raise ValueError(
+                f"method {key!r} is not made for notion={notion!r}, only for "
+                f"{', '.join(map(repr, method.notions))}; leave it out."
+            )
+        estimator = method.make(notion, 0)
+        if (
+            not hasattr(estimator, "fit")
+            or "sensitive_features" not in signature(estimator.fit).parameters
+        ):
+            raise ValueError(
+                f"method {key!r} has no fit(X, y, *, sensitive_features), which compare calls."
+            )
+        unknown = set(method.path) - set(estimator.get_params())
+        if unknown or len(method.path) > 1:
+            raise ValueError(
+                f"the path of method {key!r} must name one parameter of its estimator, not "
+                f"{', '.join(map(repr, method.path))}."
+            )
+    return chosen
+
+
+@contextmanager
+def _bar(verbose: int, total: int) -> Iterator[Callable[[str], None]]:
+    """Give a function that moves a progress bar one on."""
+    if not verbose:
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+
+    columns = (BarColumn(30), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=total)
+        yield lambda what: bar.update(task, advance=1, description=f"last done: {what}")
+
+
+def compare(
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    *,
+    methods: Any = ("evenhand", "accuracy_only", "reweighing", "group_thresholds", "celis"),
+    notion: str = "statistical_parity",
+    taus: Sequence[float] = (0.7, 0.8, 0.9, 0.95),
+    n_splits: int = 5,
+    test_size: float = 0.3,
+    transformer: Any = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> pd.DataFrame:
+    """Fit several methods on the same splits of a table and measure them on the test parts.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n_samples, n_features)
+        Inputs; numbers, or whatever ``transformer`` makes numbers of.
+    y : array-like of shape (n_samples,)
+        Two-valued labels; the larger one is the favourable outcome.
+    sensitive_features : array-like of shape (n_samples,)
+        Group of each row.
+    methods : "all", sequence or mapping
+        Names of :data:`METHODS`, :class:`Method` records, or a mapping of names to estimators that
+        have ``fit(X, y, *, sensitive_features)``. ``"all"`` is every method made for the notion;
+        some need ``pip install 'evenhand[peers]'``.
+    notion : str, default="statistical_parity"
+        The rate the groups shall share.
+    taus : sequence of float, default=(0.7, 0.8, 0.9, 0.95)
+        The targets, on training data.
+    n_splits : int, default=5
+        Random splits, stratified on label and group.
+    test_size : float, default=0.3
+        Share of the test part.
+    transformer : transformer, optional
+        Fitted on each training part and applied to both, for instance ``StandardScaler()`` or the
+        ``encoder`` of a dataset.
+    random_state : int, RandomState or None, default=0
+        Seed of the splits and the methods.
+    n_jobs : int, optional
+        Fits at a time, as in joblib. Times are best compared with one.
+    verbose : int, default=1
+        1 shows a progress bar.
+
+    Returns
+    -------
+    DataFrame
+        A row for each method, split and τ:
+
+        - ``method``, ``key``, ``split``, ``tau``;
+        - ``accuracy``, ``rate`` (smallest to largest group rate) on test data,
+          ``train_accuracy``, ``train_rate``, and a column for each group's rate;
+        - ``needs_group``: whether it must be told each row's group to predict;
+        - ``seconds`` and ``memory_mib``: time, and rise of resident memory, of the method's fits
+          on the split for all τ together;
+        - ``versions`` of other packages it ran; ``error``: why it failed, else empty.
+
+    See Also
+    --------
+    summarize : Means over the splits with their standard errors.
+    accuracy_at_rate : Accuracy of each method's mean curve at given rates.
+    evenhand.ComparisonDisplay : The picture.
+
+    Examples
+    --------
+    >>> from evenhand.datasets import load_german
+    >>> from evenhand.peers import compare, summarize
+    >>> german = load_german()
+    >>> table = compare(
+    ...     german.data, german.target, german.sensitive_features, transformer=german.encoder,
+    ...     methods=["evenhand", "accuracy_only"], taus=[0.9], n_splits=2, verbose=0)
+    >>> table[["method", "split", "needs_group"]]
+                          method  split  needs_group
+    0                   evenhand      0        False
+    1                   evenhand      1        False
+    2  plain logistic regression      0        False
+    3  plain logistic regression      1        False
+    """
+    if notion not in NOTIONS:
+        raise ValueError(f"notion={notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+    taus = [float(tau) for tau in np.atleast_1d(taus)]
+    wrong = [tau for tau in taus if not 0 < tau <= 1]
+    if wrong or not taus:
+        raise ValueError(f"taus={taus}; give at least one, each above 0 and at most 1.")
+    if n_splits < 1:
+        raise ValueError(f"n_splits={n_splits}; give at least 1.")
+    chosen = _named_methods(methods, notion)
+    y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
+    check_consistent_length(X, y, z)
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
+    parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
+    data = _Data(X, y, z, transformer)
+    jobs = [(key, method, i) for i in range(n_splits) for key, method in chosen.items()]
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    found: list[dict[str, Any]] = []
+    with _bar(verbose, len(jobs)) as advance:
+        for rows in pool(
+            delayed(_run)(key, method, data, notion, taus, i, parts[i], int(seeds[i]))
+            for key, method, i in jobs
+        ):
+            found += rows
+            advance(f"{rows[0]['method']}, split {rows[0]['split']}")
+    frame = pd.DataFrame(found)
+    ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
+    ordered += [c for c in frame if c.startswith(f"{NOTIONS[notion](2).rate.name}[")]
+    ordered += ["needs_group", "seconds", "memory_mib", "versions", "error"]
+    frame = frame.reindex(columns=ordered)
+    place = {key: i for i, key in enumerate(chosen)}
+    frame = frame.sort_values(
+        ["key", "split", "tau"], key=lambda c: c.map(place) if c.name == "key" else c
+    ).reset_index(drop=True)
+    frame.attrs["rate_name"] = NOTIONS[notion](2).rate.ratio_name
+    return frame

@@ -1,0 +1,89 @@
+"""Means over splits of what a comparison found, and its curves read at given rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["accuracy_at_rate", "summarize"]
+
+
+def summarize(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the splits of a comparison, with their standard errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`~evenhand.peers.compare` returned.
+
+    Returns
+    -------
+    DataFrame
+        A row for each method and τ: means of ``accuracy``, ``rate``, ``seconds`` and
+        ``memory_mib``, standard errors of the first two (``accuracy_se``, ``rate_se``), ``met``
+        (share of the splits whose test rate reaches τ; an undefined rate does not), ``splits``
+        (how many succeeded) and ``error`` (of the first that failed).
+    """
+    keys = ["key", "method", "needs_group", "tau"]
+    groups = table.assign(met=(table["rate"] >= table["tau"]).where(table["error"] == "")).groupby(
+        keys, sort=False
+    )
+    mean = groups[["accuracy", "rate", "seconds", "memory_mib", "met"]].mean()
+    error = groups[["accuracy", "rate"]].sem().add_suffix("_se")
+    out = mean.join(error)
+    out["splits"] = groups["accuracy"].count()
+    out["error"] = groups["error"].agg(lambda texts: next((t for t in texts if t), ""))
+    columns = ["accuracy", "accuracy_se", "rate", "rate_se", "met", "seconds", "memory_mib"]
+    out = out[[*columns, "splits", "error"]].reset_index()
+    out.attrs = table.attrs
+    return out
+
+
+def accuracy_at_rate(
+    table: pd.DataFrame, rates: Sequence[float] = (0.8, 0.9, 0.95)
+) -> pd.DataFrame:
+    """Accuracy of each method's mean test curve at given rates.
+
+    The curve joins a method's mean (rate, accuracy) points over τ. At a rate it is worth the best
+    of the points at least that fair and of the line between neighbours there; nothing is assumed
+    beyond the fairest point.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`~evenhand.peers.compare` returned.
+    rates : sequence of float, default=(0.8, 0.9, 0.95)
+        Where to read the curves.
+
+    Returns
+    -------
+    DataFrame
+        A row for each method, with columns ``needs_group`` and, for each rate r, ``r`` and
+        ``r_se``; NaN where the curve does not reach.
+    """
+    means = summarize(table)
+    rows = []
+    for (key, name, aware), part in means.groupby(["key", "method", "needs_group"], sort=False):
+        part = part.dropna(subset=["rate", "accuracy"]).sort_values("rate")
+        row = {"key": key, "method": name, "needs_group": aware}
+        for rate in rates:
+            value, error = _read_curve(part, rate)
+            row |= {f"{rate:g}": value, f"{rate:g}_se": error}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _read_curve(points: pd.DataFrame, rate: float) -> tuple[float, float]:
+    """Accuracy and standard error at a rate, of points in the order of their rates."""
+    fair = points[points["rate"] >= rate]
+    if fair.empty:
+        return np.nan, np.nan
+    columns = points[["accuracy", "accuracy_se"]].to_numpy()
+    at = [np.interp(rate, points["rate"], column) for column in columns.T]
+    at = at if rate >= points["rate"].iloc[0] else [-np.inf, 0.0]
+    best = fair.loc[fair["accuracy"].idxmax()]
+    if best["accuracy"] >= at[0]:
+        return float(best["accuracy"]), float(best["accuracy_se"])
+    return float(at[0]), float(at[1])

@@ -1,0 +1,458 @@
+r"""Adversarial debiasing of Zhang, Lemoine and Mitchell.
+
+A predictor with parameters W is trained against an adversary that guesses a row's group from the
+predictor's score. One step moves the predictor by
+
+.. math::
+    W \leftarrow W - \eta\,\big(\nabla L_P - \Pi_{\nabla L_A}\nabla L_P - \alpha \nabla L_A\big),
+
+:math:`L_P` being the predictor's loss, :math:`L_A` the adversary's, both gradients those in W.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+
+from evenhand.inputs import CodedRows, check_sizes
+from evenhand.peers._base import Peer
+from evenhand.updates import RULES
+
+__all__ = ["ZhangClassifier"]
+
+FloatArray = NDArray[np.float64]
+
+# A weight this large is going nowhere, and its products with inputs may overflow.
+DIVERGED_WEIGHT = 1e50
+
+
+class Network(NamedTuple):
+    """The predictor's shape; its parameters are one flat vector.
+
+    ``hidden`` is the number of rectified units between inputs and score; 0 for none.
+    """
+
+    n_features: int
+    hidden: int = 0
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of the flat vector."""
+        if not self.hidden:
+            return self.n_features + 1
+        return (self.n_features + 2) * self.hidden + 1
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Parameters to start from: zeros, but for hidden units, which must differ (He's scale)."""
+        theta = np.zeros(self.n_parameters)
+        if self.hidden:
+            first = self.n_features * self.hidden
+            theta[:first] = rng.normal(0.0, math.sqrt(2 / self.n_features), first)
+            last = slice(first + self.hidden, first + 2 * self.hidden)
+            theta[last] = rng.normal(0.0, math.sqrt(1 / self.hidden), self.hidden)
+        return theta
+
+    def _layers(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        d, h = self.n_features, self.hidden
+        return theta[: d * h].reshape(d, h), theta[d * h :][:h], theta[-h - 1 : -1], theta[-1]
+
+    def score(self, theta: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Score of each row and the last layer's inputs."""
+        if not self.hidden:
+            return X @ theta[:-1] + theta[-1], X
+        W, b, v, c = self._layers(theta)
+        H = X @ W
+        H += b
+        np.maximum(H, 0.0, out=H)
+        return H @ v + c, H
+
+    def gradient(
+        self, theta: FloatArray, X: FloatArray, H: FloatArray, d_score: FloatArray
+    ) -> FloatArray:
+        """Gradient of a loss in all parameters from its derivative in each row's score."""
+        last = np.append(d_score @ H, d_score.sum())
+        if not self.hidden:
+            return last
+        v = self._layers(theta)[2]
+        d_hidden = np.multiply(d_score[:, None], v)
+        d_hidden *= H > 0
+        return np.concatenate([(X.T @ d_hidden).ravel(), d_hidden.sum(axis=0), last])
+
+
+def log_loss(score: FloatArray, label: FloatArray, weight: FloatArray) -> float:
+    """Weighted mean of the log-loss of scores."""
+    return float(weight @ (np.logaddexp(0.0, score) - label * score)) / len(score)
+
+
+class Guess(NamedTuple):
+    """The adversary at a point: its loss, the derivative in each score, the gradient in itself."""
+
+    loss: float
+    d_score: FloatArray
+    gradient: FloatArray
+
+
+def guess_group(
+    adversary: FloatArray,
+    score: FloatArray,
+    sees: FloatArray,
+    knows: FloatArray,
+    z: FloatArray,
+    weight: FloatArray,
+) -> Guess:
+    r"""Evaluate the adversary.
+
+    It sees :math:`\varphi = [s\,m_1, \dots, s\,m_k]` with :math:`s = \sigma((1 + |c|)\,\text{score})`
+    and guesses :math:`\hat z = \sigma(u^\top\varphi + b^\top\kappa)`.
+
+    Parameters
+    ----------
+    adversary : ndarray of shape (k + l + 1,)
+        u, b and c.
+    score, z, weight : ndarray of shape (n_samples,)
+        Scores, groups as 0 and 1, and row weights of mean 1.
+    sees : ndarray of shape (k, n_samples)
+        The factors m: ones, and for equalized odds also y and 1 − y.
+    knows : ndarray of shape (l, n_samples)
+        What it knows without the score, :math:`\kappa`: ones, and for equalized odds y.
+    """  # noqa: E501
+    u, b, c = adversary[: len(sees)], adversary[len(sees) : -1], adversary[-1]
+    steepness = 1 + abs(c)
+    s = expit(steepness * score)
+    slope = u @ sees
+    guess = slope * s + b @ knows
+    error = weight * (expit(guess) - z) / len(z)
+    d_inner = error * slope * s * (1 - s)
+    gradient = np.concatenate([sees @ (error * s), knows @ error, [np.sign(c) * (d_inner @ score)]])
+    return Guess(log_loss(guess, z, weight), steepness * d_inner, gradient)
+
+
+class Momentum:
+    """Descent with momentum 0.9."""
+
+    def __init__(self, size: int) -> None:
+        self.mean = np.zeros(size)
+
+    def step(self, gradient: FloatArray) -> FloatArray:
+        """Give what to move by, in units of the learning rate."""
+        self.mean = 0.9 * self.mean + gradient
+        return self.mean
+
+
+class Adam:
+    """Adam with its usual constants (Kingma and Ba, ICLR 2015)."""
+
+    def __init__(self, size: int) -> None:
+        self.mean, self.square, self.t = np.zeros(size), np.zeros(size), 0
+
+    def step(self, gradient: FloatArray) -> FloatArray:
+        """Give what to move by, in units of the learning rate."""
+        self.t += 1
+        self.mean += 0.1 * (gradient - self.mean)
+        self.square += 0.001 * (gradient**2 - self.square)
+        size = np.sqrt(self.square / (1 - 0.999**self.t)) + 1e-8
+        return self.mean / (1 - 0.9**self.t) / size
+
+
+OPTIMIZERS: dict[str, type[Adam] | type[Momentum]] = {"adam": Adam, "sgd": Momentum}
+ALPHA_SCHEDULES: dict[str, Callable[[int], float]] = {
+    "constant": lambda t: 1.0,
+    "sqrt": math.sqrt,
+}
+# Factor of the learning rate at step t of n.
+RATE_SCHEDULES: dict[str, Callable[[int, int], float]] = {
+    "constant": lambda t, n: 1.0,
+    "cosine": lambda t, n: 0.5 * (1 + math.cos(math.pi * (t - 1) / n)),
+    "inverse": lambda t, n: 1 / t,
+}
+NOTIONS = {
+    "demographic_parity": "demographic_parity",
+    "statistical_parity": "demographic_parity",
+    "equalized_odds": "equalized_odds",
+    "equal_opportunity": "equal_opportunity",
+    "true_positive_rate": "equal_opportunity",
+}
+
+
+def _batches(n: int, size: int, n_steps: int, rng: np.random.Generator) -> Iterator[Any]:
+    """Index sets of nearly equal size, a new order of the rows each epoch."""
+    per_epoch = math.ceil(n / size)
+    bounds = np.linspace(0, n, per_epoch + 1).astype(int)
+    for t in range(n_steps):
+        i = t % per_epoch
+        if i == 0:
+            order = rng.permutation(n)
+        yield order[bounds[i] : bounds[i + 1]]
+
+
+class ZhangClassifier(Peer):
+    r"""Adversarial debiasing with the projected update.
+
+    The predictor, linear or with one hidden layer, learns y; the adversary
+    :math:`\hat z = \sigma(u^\top\varphi + b)` learns the group from
+    :math:`s = \sigma((1 + |c|)\,\text{score})`:
+
+    - ``"demographic_parity"``: :math:`\varphi = [s]`;
+    - ``"equalized_odds"``: :math:`\varphi = [s,\ s y,\ s (1 - y)]`, and b is
+      :math:`b_0 + b_1 y`;
+    - ``"equal_opportunity"``: :math:`\varphi = [s]`, on rows with y = 1 only.
+
+    Each step is on a batch of rows: the adversary descends :math:`L_A` and the predictor goes along
+
+    .. math:: d = \nabla L_P - \Pi_{\nabla L_A}\nabla L_P - \alpha\nabla L_A, \qquad
+        \langle d, \nabla L_A\rangle = -\alpha\|\nabla L_A\|^2,
+
+    the projection being over the vector of all parameters of all layers. The adversary compares
+    mean probabilities, not answers, so that a large α need not give the highest rate.
+
+    The paper prints the adversary for equalized odds with one b. What y alone tells about the group
+    then passes through the score's features, and the predictor is pushed past equal odds to hide it
+    (on Adult the ratio of true positive rates falls as α grows). With :math:`b_1` it does not.
+
+    Parameters
+    ----------
+    notion : {"demographic_parity", "equalized_odds", "equal_opportunity"}
+        What is to be equal between the groups. ``"statistical_parity"`` is the first and
+        ``"true_positive_rate"`` the last by another name.
+    alpha : float, default=0.3
+        Weight of the adversary.
+    alpha_schedule : {"constant", "sqrt"}, default="constant"
+        ``"sqrt"``: :math:`\alpha\sqrt t` at step t, which the paper pairs with the learning rate
+        :math:`\eta/t` (``rate_schedule="inverse"``).
+    projection : bool, default=True
+        Without it :math:`d = \nabla L_P - \alpha\nabla L_A`.
+    hidden : int, optional
+        Units of the hidden layer, rectified; None or 0 for a linear predictor.
+    epochs : int, default=40
+        Passes over the rows.
+    min_steps : int, default=2000
+        Steps to take at least, so that small tables are trained as well: more epochs then.
+    batch_size : int, default=256
+        Rows in a batch, at most.
+    learning_rate, adversary_learning_rate : float, default=0.01, 0.1
+        Steps of the predictor and of the adversary, which must be quick enough to follow.
+    rate_schedule : {"cosine", "constant", "inverse"}, default="cosine"
+        How both learning rates go down: to 0 along half a cosine, not at all, or as 1/t.
+    optimizer : {"adam", "sgd"}, default="adam"
+        What turns directions into steps; ``"sgd"`` has momentum 0.9.
+    l2 : float, default=1e-4
+        Ridge in :math:`L_P` on all parameters but the score's intercept.
+    random_state : int, Generator or None, default=None
+        Seed of the order of rows and of the hidden layer's start.
+
+    Attributes
+    ----------
+    theta_ : ndarray
+        All parameters of the predictor, flat.
+    adversary_ : ndarray
+        u, b and c.
+    coef_, intercept_ : ndarray
+        Of a linear predictor.
+    n_iter_ : int
+        Steps taken.
+
+    References
+    ----------
+    B. H. Zhang, B. Lemoine, M. Mitchell, "Mitigating Unwanted Biases with Adversarial Learning",
+    AIES 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenhand.peers import ZhangClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(z, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 0.5
+    >>> fair = ZhangClassifier(random_state=0).fit(X, y, sensitive_features=z)
+    >>> bool(abs(fair.coef_[0, 0]) < abs(fair.coef_[0, 1]) / 2)
+    True
+    """
+
+    def __init__(
+        self,
+        notion: str = "demographic_parity",
+        *,
+        alpha: float = 0.3,
+        alpha_schedule: str = "constant",
+        projection: bool = True,
+        hidden: int | None = None,
+        epochs: int = 40,
+        min_steps: int = 2000,
+        batch_size: int = 256,
+        learning_rate: float = 0.01,
+        adversary_learning_rate: float = 0.1,
+        rate_schedule: str = "cosine",
+        optimizer: str = "adam",
+        l2: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.alpha_schedule = alpha_schedule
+        self.projection = projection
+        self.hidden = hidden
+        self.epochs = epochs
+        self.min_steps = min_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.adversary_learning_rate = adversary_learning_rate
+        self.rate_schedule = rate_schedule
+        self.optimizer = optimizer
+        self.l2 = l2
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        choices: dict[str, dict[str, Any]] = {
+            "notion": NOTIONS,
+            "alpha_schedule": ALPHA_SCHEDULES,
+            "rate_schedule": RATE_SCHEDULES,
+            "optimizer": OPTIMIZERS,
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}; use one of {', '.join(map(repr, known))}."
+                )
+        least = {"alpha": 0, "epochs": 1, "min_steps": 0, "batch_size": 1, "l2": 0}
+        for name, low in least.items():
+            if not low <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be at least {low}.")
+        for name in ("learning_rate", "adversary_learning_rate"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be positive.")
+        if self.hidden is not None and self.hidden < 0:
+            raise ValueError(f"hidden={self.hidden!r} must be a number of units or None.")
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> ZhangClassifier:
+        """Train predictor and adversary, afresh each time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs, numeric and of similar scales.
+        y : array-like of shape (n_samples,)
+            Two-valued labels of any type.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row, two values of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights.
+
+        Returns
+        -------
+        ZhangClassifier
+            The fitted estimator.
+        """
+        self._check_parameters()
+        rows = self._code(X, y, sensitive_features, sample_weight)
+        check_sizes(rows.X)
+        network = self._network = Network(rows.X.shape[1], self.hidden or 0)
+        # Iterates that overflow are dropped below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            converged = self._train(network, rows)
+        if not network.hidden:
+            self.coef_, self.intercept_ = self.theta_[None, :-1], self.theta_[-1:]
+        else:  # of an earlier, linear fit
+            self.__dict__.pop("coef_", None)
+            self.__dict__.pop("intercept_", None)
+        if not converged:
+            warnings.warn(
+                f"adversarial training diverged at step {self.n_iter_ + 1}; the parameters before "
+                "it are used. A smaller learning_rate or alpha may help.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _train(self, network: Network, rows: CodedRows) -> bool:
+        """Set the parameters of predictor and adversary; return whether they stayed finite."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31)
+        rng = np.random.default_rng(seed)
+        X, n = rows.X, len(rows.y)
+        y, z = rows.y.astype(np.float64), rows.z.astype(np.float64)
+        weight = np.ones(n) if rows.weight is None else rows.weight / rows.weight.mean()
+        notion, seen = NOTIONS[self.notion], weight
+        sees = knows = np.ones((1, n))
+        if notion == "equalized_odds":
+            sees, knows = np.stack([np.ones(n), y, 1 - y]), np.stack([np.ones(n), y])
+        elif notion == "equal_opportunity":
+            # Mean 1 over all rows, so that a batch's mean is one over its rows with y = 1.
+            seen = weight * y / (weight * y).mean()
+
+        theta, adversary = network.start(rng), np.zeros(len(sees) + len(knows) + 1)
+        adversary[-1] = 1.0
+        ridge = np.full(len(theta), float(self.l2))
+        ridge[-1] = 0.0
+        optimizer = OPTIMIZERS[self.optimizer]
+        move, move_adversary = optimizer(len(theta)), optimizer(len(adversary))
+        rule = RULES["modified" if self.projection else "normal"]
+        alpha_at = ALPHA_SCHEDULES[self.alpha_schedule]
+        rate_at = RATE_SCHEDULES[self.rate_schedule]
+        per_epoch = math.ceil(n / self.batch_size)
+        n_steps = per_epoch * max(self.epochs, math.ceil(self.min_steps / per_epoch))
+        self.theta_, self.adversary_, self.n_iter_ = theta, adversary, 0
+        for t, batch in enumerate(_batches(n, self.batch_size, n_steps, rng), 1):
+            x, w = X[batch], weight[batch]
+            score, H = network.score(theta, x)
+            guess = guess_group(
+                adversary, score, sees[:, batch], knows[:, batch], z[batch], seen[batch]
+            )
+            d_score = w * (expit(score) - y[batch]) / len(batch)
+            grad_p = network.gradient(theta, x, H, d_score) + ridge * theta
+            grad_a = network.gradient(theta, x, H, guess.d_score)
+            direction = rule(grad_p, grad_a, self.alpha * alpha_at(t))
+            rate = rate_at(t, n_steps)
+            theta = theta - rate * self.learning_rate * move.step(direction)
+            adversary = adversary - (
+                rate * self.adversary_learning_rate * move_adversary.step(guess.gradient)
+            )
+            # Comparisons with NaN are false.
+            if not (
+                np.abs(theta).max() < DIVERGED_WEIGHT and np.abs(adversary).max() < DIVERGED_WEIGHT
+            ):
+                return False
+            self.theta_, self.adversary_, self.n_iter_ = theta, adversary, t
+        return True
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score of each row; positive means ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores.
+        """
+        X = self._check(X)
+        return self._network.score(self.theta_, X)[0]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Sigmoid of the score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
