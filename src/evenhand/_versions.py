@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["import_extra", "show_versions"]
+__all__ = ["import_extra", "package_version", "show_versions"]
 
 _PACKAGES = (
     "evenhand",
@@ -16,14 +16,20 @@ _PACKAGES = (
     "scipy",
     "scikit-learn",
     "pandas",
+    "joblib",
     "threadpoolctl",
+    "psutil",
     "typer",
     "rich",
     "matplotlib",
+    "cvxpy",
+    "fairlearn",
+    "oxonfair",
 )
 
 
 def package_version(package: str) -> str:
+    """Version of an installed package, or that it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

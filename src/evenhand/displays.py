@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand._versions import import_extra
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier
-from evenhand.peers import summarize
 
 __all__ = ["ComparisonDisplay", "FrontierDisplay"]
 
@@ -119,7 +118,11 @@ class FrontierDisplay:
         style = {"drawstyle": "steps-pre", "color": "#1b4b72", "linewidth": 2.0}
         style |= {"label": "frontier of this fit"}
         style |= import_extra("matplotlib.cbook", "plot").normalize_kwargs(kwargs, plt.Line2D)
-        (self.line_,) = ax.plot(front.rate, front.accuracy, **style)
+        n = front.n_sure
+        (self.line_,) = ax.plot(front.rate[:n], front.accuracy[:n], **style)
+        if n < len(front):
+            loose = style | {"linestyle": ":", "label": "rates that may be luck"}
+            ax.plot(front.rate[n:], front.accuracy[n:], **loose)
         if not len(front):
             self.line_.set_label("no point is eligible")
         if self.tau is not None:
@@ -210,6 +213,8 @@ class ComparisonDisplay:
         ComparisonDisplay
             Itself.
         """
+        from evenhand.peers import summarize  # import evenhand does without all that this brings
+
         plt = import_extra("matplotlib.pyplot", "plot")
         if ax is None:
             _, ax = plt.subplots(figsize=(8.6, 4.8), layout="constrained")

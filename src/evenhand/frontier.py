@@ -280,7 +280,8 @@ def sweep(
 
     last = at_zero(len(iterates) - 1, scores_of([-1], map)[0])
     if cut:
-        n_cuts = np.count_nonzero(np.diff(np.sort(scores_of([0], map)[0])) > resolution * sizes[0])
+        gaps = np.diff(np.sort(scores_of([0], map)[0]))
+        n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
     # The first alone, so that the others have something to beat.
     edges = [0, *range(1, len(iterates), chunk), len(iterates)]

@@ -254,9 +254,10 @@ def _run(
                 choose = _fit_all(method, notion, taus, seed, X[0], y[0], z[0])
                 chosen = {tau: choose(tau) for tau in taus}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
-            rows = [{**about, "tau": tau} for tau in taus]
-            for row in rows:
-                estimator = chosen[row["tau"]]
+            rows = []
+            for tau, estimator in chosen.items():
+                row = {**about, "tau": tau}
+                rows.append(row)
                 for where, i in (("train_", 0), ("", 1)):
                     levels, counts = group_counts(
                         y[i], _predict(estimator, X[i], z[i]), sensitive_features=z[i]
@@ -273,6 +274,11 @@ def _run(
         return [{**about, "tau": tau} for tau in taus]
 
 
+def _as_method(name: str, method: Any) -> Method:
+    """Take a record as it is, an estimator as the answer to any notion and seed."""
+    return method if isinstance(method, Method) else Method(name, lambda notion, seed: method)
+
+
 def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
     """Methods by key: from names, records, or estimators by name."""
     if isinstance(methods, str):
@@ -282,10 +288,7 @@ def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
             covered = (m for m in METHODS.items() if notion in (m[1].notions or NOTIONS))
             methods = [key for key, _ in covered]
     if isinstance(methods, Mapping):
-        chosen = {
-            str(name): m if isinstance(m, Method) else Method(str(name), lambda n, s, m=m: m)
-            for name, m in methods.items()
-        }
+        chosen = {str(name): _as_method(str(name), m) for name, m in methods.items()}
     else:
         chosen = {}
         for method in methods:
