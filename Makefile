@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench clean
+.PHONY: demo test test-all lint format types docs bench peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,9 @@ bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/speed.py
 
+peers: $(VENV)/.peers
+	$(BIN)/python benchmarks/peers.py
+
 clean:
 	rm -rf $(VENV) docs/_build docs/api build dist
 
@@ -51,6 +54,10 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 $(VENV)/.test: $(BIN)/python pyproject.toml
 	@echo "setting up $(VENV) ..."
 	$(PIP) -e ".[test]"
+	@touch $@
+
+$(VENV)/.peers: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[plot,peers]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml

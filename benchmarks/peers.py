@@ -5,7 +5,8 @@
 Splits are 70/30, stratified on label and group; the sensitive attribute is not an input; every
 method is chosen for τ on the training part; figures are on test data. Needs
 ``pip install 'evenhand[peers,plot]'``; COMPAS is fetched once. Writes ``<dataset>.csv`` (every
-split), ``<dataset>.svg`` and, for all, ``peers.md``; an existing csv is used again.
+split), ``<dataset>.svg`` and, for all, ``peers.md``, by default where the documentation finds
+them; a csv that is there already is used again.
 """
 
 import argparse
@@ -64,6 +65,9 @@ def markdown(name, table, lines):
         f"Means of {splits} splits ± one standard error. *Accuracy at rate r*: the mean test curve "
         "read at r; a dash where it does not get there.",
         "",
+        f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]"
+        f"(comparison/{name}.svg)",
+        "",
         "| method | needs the group | accuracy at rate .80 | .90 | .95 | τ = .8: accuracy | its "
         "test rate | seconds | MiB |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -108,7 +112,7 @@ def main():
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--methods", nargs="*", choices=list(METHODS))
-    parser.add_argument("--out", type=Path, default=Path("peers-out"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/comparison")
     args = parser.parse_args()
     mpl.use("Agg")
     args.out.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,67 @@
+"""What it is worth to be wary of luck when a frontier is made: test curves with and without.
+
+    python benchmarks/luck.py [--splits 20]
+
+Works on validation parts inside the training parts; test rows are never looked at. COMPAS is
+fetched once.
+"""
+
+import argparse
+from unittest.mock import patch
+
+import pandas as pd
+
+from evenhand.datasets import fetch_compas, load_adult, load_german, stratified_rows
+from evenhand.peers import accuracy_at_rate, compare, summarize
+from evenhand.rates import Rate
+
+TAUS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.999)
+
+
+def validation_table(data, n_splits):
+    """Compare's table for evenhand, each split inside another training part."""
+    tables = []
+    for seed in range(n_splits):
+        rows, _ = stratified_rows(data.target, data.sensitive_features, random_state=seed)
+        parts = (data.data, data.target, data.sensitive_features)
+        table = compare(
+            *(part.iloc[rows].reset_index(drop=True) for part in parts),
+            methods=["evenhand"],
+            taus=TAUS,
+            n_splits=1,
+            transformer=data.encoder,
+            random_state=1000 + seed,
+            verbose=0,
+        )
+        tables.append(table.assign(split=seed))
+    return pd.concat(tables, ignore_index=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--splits", type=int, default=20)
+    args = parser.parse_args()
+    print("                     accuracy at test rate                test rate of tau =")
+    print("                     0.80     0.90     0.95     ± se      0.80     0.90     0.95")
+    for name, load in (("COMPAS", fetch_compas), ("German", load_german), ("Adult", load_adult)):
+        data = load()
+        n_splits = args.splits if name != "Adult" else max(args.splits // 4, 2)
+        for wary in (True, False):
+            trust = patch.object(
+                Rate, "cautious_ratio", lambda self, counts, errors: self.ratio(counts)
+            )
+            if wary:
+                table = validation_table(data, n_splits)
+            else:
+                with trust:
+                    table = validation_table(data, n_splits)
+            at = accuracy_at_rate(table, (0.8, 0.9, 0.95)).iloc[0]
+            means = summarize(table).set_index("tau")
+            accuracies = "   ".join(f"{at[r]:6.4f}" for r in ("0.8", "0.9", "0.95"))
+            rates = "    ".join(f"{means.loc[tau, 'rate']:5.3f}" for tau in (0.8, 0.9, 0.95))
+            how = "wary of luck" if wary else "not"
+            print(f"{name:<8}{how:<13}{accuracies}   {at['0.9_se']:6.4f}    {rates}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
