@@ -19,7 +19,7 @@ TAUS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.999)
 
 
 def validation_table(data, n_splits):
-    """Compare's table for evenhand, each split inside another training part."""
+    """Run evenhand on splits inside several training parts."""
     tables = []
     for seed in range(n_splits):
         rows, _ = stratified_rows(data.target, data.sensitive_features, random_state=seed)

@@ -5,7 +5,7 @@
 Splits are 70/30, stratified on label and group; the sensitive attribute is not an input; every
 method is chosen for τ on the training part; figures are on test data. Needs
 ``pip install 'evenhand[peers,plot]'``; COMPAS is fetched once. Writes ``<dataset>.csv`` (every
-split), ``<dataset>.svg`` and, for all, ``peers.md``, by default where the documentation finds
+split), ``<dataset>.png`` and, for all, ``peers.md``, by default where the documentation finds
 them; a csv that is there already is used again.
 """
 
@@ -66,7 +66,7 @@ def markdown(name, table, lines):
         "read at r; a dash where it does not get there.",
         "",
         f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]"
-        f"(comparison/{name}.svg)",
+        f"(comparison/{name}.png)",
         "",
         "| method | needs the group | accuracy at rate .80 | .90 | .95 | τ = .8: accuracy | its "
         "test rate | seconds | MiB |",
@@ -122,7 +122,7 @@ def main():
         ok &= markdown(name, table, lines)
         display = ComparisonDisplay(table).plot()
         display.ax_.set_title(TITLES[name].replace("`", ""), loc="left")
-        display.figure_.savefig(args.out / f"{name}.svg")
+        display.figure_.savefig(args.out / f"{name}.png", dpi=130)
     versions = sorted({v for name in args.datasets for v in set(run(name, args)["versions"]) if v})
     lines += ["", f"Versions: {', '.join(versions)}."]
     text = "\n".join(lines).strip() + "\n"

@@ -304,6 +304,13 @@ class TestDisplay:
         assert "2 splits" in display.ax_.get_legend().get_title().get_text()
         display.figure_.savefig(tmp_path / "picture.png")
 
+    def test_a_bad_answer_does_not_flatten_the_others(self):
+        good = [("good", 0, tau, 0.84 - tau / 50, tau) for tau in (0.6, 0.7, 0.8, 0.9)]
+        ax = ComparisonDisplay(table_of([*good, ("bad", 0, 0.8, 0.25, 0.99)])).plot().ax_
+        assert ax.get_ylim()[0] > 0.75
+        labels = [t.get_text() for t in ax.get_legend().get_texts()]
+        assert "bad: 0.250, below the picture" in labels
+
     def test_undefined_rates_and_odd_names(self, tmp_path):
         table = table_of([("$x^{", 0, 0.8, 0.7, np.nan), ("fine", 0, 0.8, 0.7, 0.9)])
         _, ax = plt.subplots()

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairnessWarning
-from evenhand.peers import _baselines
+from evenhand.peers import _base, _baselines
 from evenhand.peers._baselines import (
     AccuracyOnly,
     ConstantClassifier,
@@ -62,9 +62,9 @@ def test_a_weight_of_two_is_the_row_twice_and_of_none_is_no_row(Model):
     )
 
 
-@pytest.mark.parametrize("n_columns", [_baselines.NEWTON_COLUMNS, 1])
+@pytest.mark.parametrize("n_columns", [_base.NEWTON_COLUMNS, 1])
 def test_accuracy_only_is_logistic_regression(n_columns, monkeypatch):
-    monkeypatch.setattr(_baselines, "NEWTON_COLUMNS", n_columns)  # 1: the solver for many columns
+    monkeypatch.setattr(_base, "NEWTON_COLUMNS", n_columns)  # 1: the solver for many columns
     X, y, z = make_problem()
     model = AccuracyOnly(l2=0.01).fit(X, y, sensitive_features=z)
     exact = LogisticRegression(C=1 / (0.01 * len(y)), tol=1e-8).fit(X, y)
@@ -178,7 +178,7 @@ def test_a_ratio_of_exactly_tau_reaches_it():
 def test_group_thresholds_say_what_they_do(notion):
     X, y, z = make_problem(1000)
     model = GroupThresholds(notion, tau=0.7).fit(X, y, sensitive_features=z)
-    rate = _baselines.find_rate(notion)
+    rate = _base.find_rate(notion)
     accuracy = []
     for tau in (0.7, 0.9, 0.98):
         other = model.at(tau)

@@ -66,6 +66,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     classifier is its most accurate point whose rate reaches ``tau``. :meth:`at` moves to another τ
     without training. The group is not needed to predict.
 
+    Points are compared by rates less a margin for luck, so that the frontier of a small table is
+    not made of the luckiest of its points; τ is held against the rate itself.
+
     The favourable outcome is ``classes_[1]``, the larger label. Inputs are used as they are: bring
     them to similar scales first, for instance with ``StandardScaler``.
 
@@ -263,7 +266,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             Group of each row, two values of any type. Not needed if the constructor's
             ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
-            Row weights. Rows of weight 0 are as if not there.
+            Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
+            to 1.
 
         Returns
         -------

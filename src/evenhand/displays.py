@@ -176,8 +176,8 @@ class ComparisonDisplay:
 
     A method is a line through its mean points, one for each τ, with a bar of one standard error
     each way. Filled markers are methods that predict without the group; hollow ones on dashed lines
-    need it. A method whose rate is undefined is a dotted level of accuracy, and one that failed
-    everywhere is named in the legend.
+    need it. A method whose rate is undefined is a dotted level of accuracy; one that failed
+    everywhere, or lies far below all others, is named in the legend only.
 
     Parameters
     ----------
@@ -219,8 +219,10 @@ class ComparisonDisplay:
         if ax is None:
             _, ax = plt.subplots(figsize=(8.6, 4.8), layout="constrained")
         means = summarize(self.table)
+        lowest = _view_from(means["accuracy"].dropna().to_numpy())
         for i, (name, part) in enumerate(means.groupby("method", sort=False)):
-            self._draw(ax, i, _plain_text(name), part.sort_values("rate"))
+            self._draw(ax, i, _plain_text(name), part.sort_values("rate"), lowest)
+        ax.set_ylim(bottom=lowest)
         ax.set_xlabel(f"{self.table.attrs.get('rate_name', 'rate')} on test data (1 is parity)")
         ax.set_ylabel("accuracy on test data")
         ax.grid(alpha=0.25)
@@ -240,17 +242,20 @@ class ComparisonDisplay:
         return self
 
     @staticmethod
-    def _draw(ax: Any, i: int, name: str, part: pd.DataFrame) -> None:
-        """Draw one method."""
+    def _draw(ax: Any, i: int, name: str, part: pd.DataFrame, lowest: float) -> None:
+        """Draw one method, or name it where it cannot be drawn above ``lowest``."""
         ours, aware = part["key"].iloc[0] == "evenhand", bool(part["needs_group"].iloc[0])
         colour = "black" if ours else _COLOURS[i % len(_COLOURS)]
         known = part.dropna(subset=["rate", "accuracy"])
         if part["accuracy"].isna().all():
             ax.plot([], [], " ", label=f"{name}: failed")
             return
+        best = part["accuracy"].max()
+        if best < lowest:
+            ax.plot([], [], " ", label=f"{name}: {best:.3f}, below the picture")
+            return
         if known.empty:
-            level = part["accuracy"].mean()
-            ax.axhline(level, color=colour, linestyle=":", label=f"{name} (no rate)")
+            ax.axhline(best, color=colour, linestyle=":", label=f"{name} (no rate)")
             return
         ax.errorbar(
             known["rate"],
@@ -268,6 +273,15 @@ class ComparisonDisplay:
             zorder=3 if ours else 2,
             label=name + " (needs the group)" * aware,
         )
+
+
+def _view_from(accuracies: Any) -> float:
+    """Where a picture begins so that one bad answer does not flatten all the others."""
+    if not len(accuracies):
+        return 0.0
+    low, high = np.quantile(accuracies, [0.25, 0.75])
+    span = max(high - low, 0.01)
+    return float(max(accuracies.min() - 0.25 * span, low - 3 * span))
 
 
 def _plain_text(name: Any) -> str:

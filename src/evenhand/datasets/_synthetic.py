@@ -1,4 +1,4 @@
-"""Made data: the example on which the plain update never becomes fair, and tables of any size."""
+"""Made data: the example on which the plain update stays unfair, and tables of any size."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def make_counterexample(
     as_frame: bool = True,
     return_X_y_z: bool = False,
 ) -> Any:
-    r"""Make data on which the update without the projection never becomes fair.
+    r"""Make data on which the update without the projection stays unfair.
 
     Half of the rows are of group 0, and most of those, a share ``skew``, have label 0; group 1 has
     both labels equally often. One input follows the group, :math:`x_1 = z + \tfrac12\varepsilon_1`,
     the other the label, :math:`x_2 = y + \varepsilon_2`, with standard normal noise. An accurate
     classifier gives group 0 few favourable outcomes, so the gradients of the loss and of the
-    unfairness point against each other: without the projection the loss wins at every step.
+    unfairness point against each other: without the projection the loss wins. (Where steps are
+    small and fixed and the start is zero, early iterates that answer the same to everybody may
+    still pass for fair.)
 
     Parameters
     ----------

@@ -7,31 +7,30 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
 from evenhand.inputs import CodedRows
-from evenhand.peers._base import Peer
-from evenhand.peers._baselines import (
-    check_min_share,
-    check_tau,
-    code_known_groups,
+from evenhand.peers._base import (
+    BoolArray,
+    FloatArray,
+    GroupPeer,
+    Peer,
+    TargetPeer,
     find_rate,
     logistic_regression,
     one_thread,
     share_within,
-    warn_unreached,
 )
 from evenhand.rates import Rate
 
@@ -41,8 +40,6 @@ __all__ = [
     "FairlearnThresholdOptimizer",
     "OxonFairClassifier",
 ]
-
-FloatArray = NDArray[np.float64]
 
 MOMENTS = {
     "statistical_parity": "DemographicParity",
@@ -67,16 +64,11 @@ THRESHOLD_CONSTRAINTS = {
 }
 
 
-def _look_up(known: dict[str, str], notion: Any, library: str) -> str:
+def _check_notion(notion: Any, known: Collection[str], library: str) -> None:
     if notion not in known:
         raise ValueError(
             f"notion={notion!r}; {library} has {', '.join(map(repr, known))} for this method."
         )
-    return known[notion]
-
-
-def _versions(*packages: str) -> dict[str, str]:
-    return {package: version(package) for package in packages}
 
 
 @contextmanager
@@ -95,10 +87,43 @@ def _quiet(logger: str) -> Iterator[None]:
 
 
 class _Adapter(Peer):
-    """What the adapters share."""
+    """What the adapters share; they take no ``sample_weight``."""
+
+    _library: str
+    """Module of the original."""
 
     estimator: Any
     l2: float
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, *, sensitive_features: Any = None
+    ) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Two-valued labels of any type.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row, two values of any type.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        self._import()  # a missing package is named before the rows are looked at
+        rows = self._code(X, y, sensitive_features)
+        packages = (self._library.partition(".")[0], "scikit-learn")
+        self.versions_ = {package: version(package) for package in packages}
+        self._fit(rows)
+        return self
+
+    def _import(self) -> Any:
+        return import_extra(self._library, "peers")
 
     def _base(self, rows: CodedRows) -> Any:
         """Give the base estimator, unfitted."""
@@ -111,13 +136,29 @@ class _Adapter(Peer):
         return one_thread(rows.X.shape[1]) if self.estimator is None else nullcontext()
 
 
-def _draw(classes: NDArray[Any], positive: FloatArray, random_state: Any) -> Any:
-    """Draw labels from their probabilities; certain ones are never left to the draw."""
+class _FairlearnAdapter(_Adapter):
+    """What the adapters for fairlearn share."""
+
+    def _fit_model(self, model: Any, rows: CodedRows) -> None:
+        """Fit the original and keep it."""
+        self.model_ = model
+        with _quiet("fairlearn"), self._threads(rows):
+            model.fit(rows.X, rows.y, sensitive_features=rows.z)
+
+    def _chance(self, X: FloatArray, **groups: Any) -> FloatArray:
+        """Probability of ``classes_[1]`` in the original's lottery."""
+        with _quiet("fairlearn"):
+            proba = np.asarray(self.model_._pmf_predict(X, **groups))
+        return np.clip(proba[:, 1], 0.0, 1.0)
+
+
+def _draw(positive: FloatArray, random_state: Any) -> BoolArray:
+    """Draw answers from their probabilities; certain ones are never left to the draw."""
     draw = check_random_state(random_state).random_sample(len(positive))
-    return classes[(draw < positive).astype(np.intp)]
+    return np.asarray(draw < positive)
 
 
-class FairlearnExponentiatedGradient(_Adapter):
+class FairlearnExponentiatedGradient(_FairlearnAdapter):
     r"""fairlearn's ExponentiatedGradient: a lottery over classifiers.
 
     .. math:: \min_Q \operatorname{err}(Q) \quad\text{such that}\quad
@@ -160,6 +201,8 @@ class FairlearnExponentiatedGradient(_Adapter):
     Classification", ICML 2018.
     """
 
+    _library = "fairlearn.reductions"
+
     def __init__(
         self,
         notion: str = "statistical_parity",
@@ -181,75 +224,30 @@ class FairlearnExponentiatedGradient(_Adapter):
         self.l2 = l2
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Any:
-        """Play the game.
+    def _check_parameters(self) -> None:
+        _check_notion(self.notion, MOMENTS, "fairlearn")
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-
-        Returns
-        -------
-        FairlearnExponentiatedGradient
-            The fitted estimator.
-        """
-        moment = _look_up(MOMENTS, self.notion, "fairlearn")
-        reductions = import_extra("fairlearn.reductions", "peers")
-        rows = self._code(X, y, sensitive_features)
+    def _fit(self, rows: CodedRows) -> None:
+        reductions = self._import()
         limits = {"difference_bound": self.bound}
         if self.ratio is not None:
             limits = {"ratio_bound": self.ratio, "ratio_bound_slack": self.bound}
-        self.model_ = reductions.ExponentiatedGradient(
+        model = reductions.ExponentiatedGradient(
             self._base(rows),
-            constraints=getattr(reductions, moment)(**limits),
+            constraints=getattr(reductions, MOMENTS[self.notion])(**limits),
             eps=self.eps,
             max_iter=self.max_iter,
         )
-        with _quiet("fairlearn"), self._threads(rows):
-            self.model_.fit(rows.X, rows.y, sensitive_features=rows.z)
-        self.versions_ = _versions("fairlearn", "scikit-learn")
-        return self
+        self._fit_model(model, rows)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each label in the lottery.
+    def _positive(self, X: FloatArray) -> FloatArray:
+        return self._chance(X)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        X = self._check(X)
-        with _quiet("fairlearn"):
-            return np.clip(np.asarray(self.model_._pmf_predict(X)), 0.0, 1.0)
-
-    def predict(self, X: Any) -> Any:
-        """Draw a label for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        positive = self.predict_proba(X)[:, 1]
-        return _draw(self.classes_, positive, self.random_state)
+    def _answer(self, X: FloatArray) -> BoolArray:
+        return _draw(self._positive(X), self.random_state)
 
 
-class FairlearnGridSearch(_Adapter):
+class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
     r"""fairlearn's GridSearch: one classifier for each multiplier λ of a grid.
 
     .. math:: h_\lambda = \arg\min_h \operatorname{err}(h) + \lambda^\top \gamma(h),
@@ -297,6 +295,8 @@ class FairlearnGridSearch(_Adapter):
     Classification", ICML 2018.
     """
 
+    _library = "fairlearn.reductions"
+
     def __init__(
         self,
         notion: str = "statistical_parity",
@@ -316,38 +316,21 @@ class FairlearnGridSearch(_Adapter):
         self.estimator = estimator
         self.l2 = l2
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Any:
-        """Fit a classifier for each multiplier and choose one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-
-        Returns
-        -------
-        FairlearnGridSearch
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
         # Equalized odds are two rates, and a choice by τ needs one.
-        known = {k: v for k, v in MOMENTS.items() if k != "equalized_odds"}
-        moment = _look_up(known, self.notion, "fairlearn")
-        check_tau(self.tau)
-        check_min_share(self.min_share)
-        reductions = import_extra("fairlearn.reductions", "peers")
-        rows = self._code(X, y, sensitive_features)
-        self.model_ = reductions.GridSearch(
+        known = [notion for notion in MOMENTS if notion != "equalized_odds"]
+        _check_notion(self.notion, known, "fairlearn")
+        super()._check_parameters()
+
+    def _train(self, rows: CodedRows) -> None:
+        reductions = self._import()
+        model = reductions.GridSearch(
             self._base(rows),
-            constraints=getattr(reductions, moment)(),
+            constraints=getattr(reductions, MOMENTS[self.notion])(),
             grid_size=self.grid_size,
             grid_limit=self.grid_limit,
         )
-        with _quiet("fairlearn"), self._threads(rows):
-            self.model_.fit(rows.X, rows.y, sensitive_features=rows.z)
+        self._fit_model(model, rows)
         self.predictors_ = list(self.model_.predictors_)
         cell = (rows.z * 2 + rows.y) * 2
         counts = [
@@ -355,11 +338,8 @@ class FairlearnGridSearch(_Adapter):
             for p in self.predictors_
         ]
         self.counts_ = np.array(counts, dtype=np.float64).reshape(-1, 2, 2, 2)
-        self.versions_ = _versions("fairlearn", "scikit-learn")
-        return self._choose(stacklevel=2)
 
-    def _choose(self, stacklevel: int) -> FairlearnGridSearch:
-        """Take the best predictor for ``tau``."""
+    def _choose(self) -> None:
         ratio = find_rate(self.notion).ratio(self.counts_)
         ratio[~share_within(self.counts_, self.min_share).all(axis=1)] = np.nan
         right = self.counts_[..., 0, 0].sum(axis=1) + self.counts_[..., 1, 1].sum(axis=1)
@@ -371,68 +351,20 @@ class FairlearnGridSearch(_Adapter):
             self.best_ = int(np.argmax(np.where(np.isnan(ratio), -1.0, ratio)))
         self.rate_ = float(ratio[self.best_])
         self.accuracy_ = float(right[self.best_] / self.counts_[0].sum())
-        if not self.feasible_:
-            warn_unreached(self, self.tau, self.rate_, stacklevel + 1)
-        return self
 
-    def at(self, tau: float) -> FairlearnGridSearch:
-        """Give the same grid at another target, without training.
-
-        Parameters
-        ----------
-        tau : float
-            The new target, in (0, 1].
-
-        Returns
-        -------
-        FairlearnGridSearch
-            A fitted classifier; this one stays as it is.
-        """
-        check_is_fitted(self)
-        check_tau(tau)
-        other = copy(self)
-        other.tau = tau
-        return other._choose(stacklevel=2)
-
-    def predict(self, X: Any) -> Any:
-        """Predicted label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        X = self._check(X)
-        return self.classes_[np.asarray(self.predictors_[self.best_].predict(X), dtype=np.intp)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each label, as the chosen base estimator has it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        X = self._check(X)
+    def _positive(self, X: FloatArray) -> FloatArray:
         predictor = self.predictors_[self.best_]
         proba = np.asarray(predictor.predict_proba(X))
         if proba.shape[1] == 1:  # fairlearn's constant classifier knows one label
-            positive = np.full(len(X), float(predictor.classes_[0]))
-            return np.column_stack([1 - positive, positive])
-        return proba
+            return np.full(len(X), float(predictor.classes_[0]))
+        return proba[:, 1]
+
+    def _answer(self, X: FloatArray) -> BoolArray:
+        # The base estimator's own, which may not be where one half is.
+        return np.asarray(self.predictors_[self.best_].predict(X), dtype=np.intp) == 1
 
 
-class FairlearnThresholdOptimizer(_Adapter):
+class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     r"""fairlearn's ThresholdOptimizer: cuts for each group, which must be known to predict.
 
     The group's rates are made equal on the training data, or are brought within ``bound``, by cuts
@@ -467,6 +399,7 @@ class FairlearnThresholdOptimizer(_Adapter):
     M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NIPS 2016.
     """
 
+    _library = "fairlearn.postprocessing"
     needs_group = True
 
     def __init__(
@@ -486,77 +419,25 @@ class FairlearnThresholdOptimizer(_Adapter):
         self.l2 = l2
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Any:
-        """Fit the base estimator and find the cuts.
+    def _check_parameters(self) -> None:
+        _check_notion(self.notion, THRESHOLD_CONSTRAINTS, "fairlearn")
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-
-        Returns
-        -------
-        FairlearnThresholdOptimizer
-            The fitted estimator.
-        """
-        constraint = _look_up(THRESHOLD_CONSTRAINTS, self.notion, "fairlearn")
-        processing = import_extra("fairlearn.postprocessing", "peers")
-        rows = self._code(X, y, sensitive_features)
-        self.model_ = processing.ThresholdOptimizer(
+    def _fit(self, rows: CodedRows) -> None:
+        model = self._import().ThresholdOptimizer(
             estimator=self._base(rows),
-            constraints=constraint,
+            constraints=THRESHOLD_CONSTRAINTS[self.notion],
             objective="accuracy_score",
             grid_size=self.grid_size,
             predict_method="predict_proba",
             **({} if self.bound is None else {"tol": self.bound}),
         )
-        with _quiet("fairlearn"), self._threads(rows):
-            self.model_.fit(rows.X, rows.y, sensitive_features=rows.z)
-        self.versions_ = _versions("fairlearn", "scikit-learn")
-        return self
+        self._fit_model(model, rows)
 
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
-        """Probability of each label in the lottery.
+    def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
+        return self._chance(X, sensitive_features=z)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        X = self._check(X)
-        z = code_known_groups(self, self.groups_, sensitive_features, len(X))
-        with _quiet("fairlearn"):
-            proba = np.asarray(self.model_._pmf_predict(X, sensitive_features=z))
-        return np.clip(proba, 0.0, 1.0)
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
-        """Draw a label for each row; most are certain.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        proba = self.predict_proba(X, sensitive_features=sensitive_features)
-        return _draw(self.classes_, proba[:, 1], self.random_state)
+    def _answer(self, X: FloatArray, z: Any = None) -> BoolArray:
+        return _draw(self._positive(X, z), self.random_state)
 
 
 def _group_metric(metrics: Any, rate: Rate) -> Any:
@@ -594,7 +475,7 @@ class _InferredGroups:
         return np.eye(len(self.kinds))[column]
 
 
-class OxonFairClassifier(_Adapter):
+class OxonFairClassifier(TargetPeer, GroupPeer, _Adapter):
     r"""OxonFair's cuts for each group, the group being guessed from X unless it is given.
 
     .. math:: \hat y = [\,p(x) > c_{g(x)}\,], \qquad \max_c \text{accuracy}
@@ -602,6 +483,8 @@ class OxonFairClassifier(_Adapter):
 
     with the rates of the true groups. g is a logistic regression's guess of the group, or "in
     doubt" where it is not sure enough; or the group itself. OxonFair searches the cuts on a grid.
+    ``predict_proba`` is moved by the cuts so that one half decides: no probability in the strict
+    sense.
 
     Parameters
     ----------
@@ -643,6 +526,8 @@ class OxonFairClassifier(_Adapter):
     Algorithmic Fairness", NeurIPS 2024.
     """
 
+    _library = "oxonfair"
+
     def __init__(
         self,
         notion: str = "statistical_parity",
@@ -671,28 +556,8 @@ class OxonFairClassifier(_Adapter):
         """Whether ``predict`` needs the group of each row."""
         return not self.infer_groups
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Any:
-        """Fit the base estimators and find the cuts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-
-        Returns
-        -------
-        OxonFairClassifier
-            The fitted estimator.
-        """
-        find_rate(self.notion)
-        check_tau(self.tau)
-        check_min_share(self.min_share)
-        oxonfair = import_extra("oxonfair", "peers")
-        rows = self._code(X, y, sensitive_features)
+    def _train(self, rows: CodedRows) -> None:
+        oxonfair = self._import()
         train = held = np.arange(len(rows.y))
         if self.validation_size is not None:
             train, held = train_test_split(
@@ -724,11 +589,13 @@ class OxonFairClassifier(_Adapter):
                 "negatives in each group."
             ) from error
         self._metrics = metrics.accuracy, ratio
-        self.versions_ = _versions("oxonfair", "scikit-learn")
-        return self._choose(stacklevel=2)
 
-    def _choose(self, stacklevel: int) -> OxonFairClassifier:
-        """Say what was found for ``tau``."""
+    def _move(self) -> None:
+        self.model_ = copy(self.model_)
+        with _quiet("oxonfair"):
+            self.model_.fit(*self._metrics, self.tau, recompute=False)
+
+    def _choose(self) -> None:
         scores = self.model_.frontier[0]
         reached = scores[1] >= self.tau
         self.feasible_ = bool(reached.any())
@@ -737,70 +604,12 @@ class OxonFairClassifier(_Adapter):
         else:
             best = int(np.argmax(scores[1]))
         self.accuracy_, self.rate_ = float(scores[0][best]), float(scores[1][best])
-        if not self.feasible_:
-            warn_unreached(self, self.tau, self.rate_, stacklevel + 1)
-        return self
 
-    def at(self, tau: float) -> OxonFairClassifier:
-        """Give the same fit at another target, without training.
-
-        Parameters
-        ----------
-        tau : float
-            The new target, in (0, 1].
-
-        Returns
-        -------
-        OxonFairClassifier
-            A fitted classifier; this one stays as it is.
-        """
-        check_is_fitted(self)
-        check_tau(tau)
-        other = copy(self)
-        other.tau, other.model_ = tau, copy(self.model_)
-        with _quiet("oxonfair"):
-            other.model_.fit(*other._metrics, tau, recompute=False)
-        return other._choose(stacklevel=2)
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
-        """Probability of each label, moved by the cuts so that one half decides.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, if groups are not inferred.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``. No probabilities in the strict sense.
-        """
-        X = self._check(X)
+    def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
         data: dict[str, Any] = {"data": X, "target": np.zeros(len(X))}
-        if not self.infer_groups:
-            data["groups"] = code_known_groups(self, self.groups_, sensitive_features, len(X))
+        if z is not None:
+            data["groups"] = z
         with _quiet("oxonfair"):
             scores = np.asarray(self.model_.predict_proba(data))
         # The scores' difference is in [-2, 2]: the base estimator's, moved by a cut.
-        positive = np.clip(0.5 + (scores[:, 1] - scores[:, 0]) / 2, 0.0, 1.0)
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
-        """Predicted label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, if groups are not inferred.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        proba = self.predict_proba(X, sensitive_features=sensitive_features)
-        return self.classes_[(proba[:, 1] > 0.5).astype(np.intp)]
+        return np.clip(0.5 + (scores[:, 1] - scores[:, 0]) / 2, 0.0, 1.0)

@@ -1,27 +1,127 @@
-"""What all comparators share: how rows come in and how a linear score goes out."""
+"""What the comparators share: how rows come in, how answers go out, and targets.
+
+:class:`Peer` has the public methods and their documentation; a comparator fills in the hooks.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from contextlib import nullcontext
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
+from evenhand.classifier import FairnessWarning
 from evenhand.inputs import CodedRows, check_labels, check_weights, code_rows, find_groups
+from evenhand.rates import RATES, Rate, as_series, check_missing
 
-__all__ = ["LinearPeer", "Peer"]
+__all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+ALIASES = {
+    "statistical_parity": "selection_rate",
+    "demographic_parity": "selection_rate",
+    "false_discovery": "false_discovery_rate",
+    "equal_opportunity": "true_positive_rate",
+}
+# Newton's method by Cholesky takes half the time of L-BFGS on Adult's 85 columns; its cost grows
+# with the cube of their number.
+NEWTON_COLUMNS = 500
+
+
+def find_rate(notion: Any) -> Rate:
+    """Give the rate that a notion compares between groups."""
+    name = ALIASES.get(notion, notion)
+    if name not in RATES:
+        known = ", ".join(map(repr, [*ALIASES, *RATES]))
+        raise ValueError(f"notion={notion!r}; use one of {known}.")
+    return RATES[name]
+
+
+def check_tau(tau: Any) -> None:
+    """Refuse a target that is no ratio."""
+    if not 0 < tau <= 1:
+        raise ValueError(f"tau={tau!r} must be in (0, 1].")
+
+
+def check_min_share(min_share: Any) -> None:
+    """Refuse a least share that leaves nothing."""
+    if not 0 <= min_share < 0.5:
+        raise ValueError(f"min_share={min_share!r} must be in [0, 0.5).")
+
+
+def share_within(counts: FloatArray, min_share: float) -> BoolArray:
+    """Whether shares of predicted positives are between ``min_share`` and its complement."""
+    share = RATES["selection_rate"].per_group(counts)
+    # The tolerance lets 1% of 100 rows be 1 row.
+    return np.asarray((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12))
+
+
+def logistic_regression(l2: float, total: float, n_features: int) -> LogisticRegression:
+    r"""Logistic regression with the loss of ``FairClassifier``: mean log-loss + λ/2 ‖w‖².
+
+    ``total`` is the rows' total weight.
+    """
+    if not 0 <= l2 < np.inf:
+        raise ValueError(f"l2={l2!r} must be at least 0.")
+    solver = "newton-cholesky" if n_features <= NEWTON_COLUMNS else "lbfgs"
+    return LogisticRegression(C=1 / (max(l2, 1e-12) * total), solver=solver, max_iter=1000)
+
+
+def one_thread(n_features: int) -> Any:
+    """Keep linear algebra in one thread while a table of few columns is fitted.
+
+    Its products are too small to share: where the cores have other work, the threads that wait for
+    one another take several times as long as one alone.
+    """
+    return threadpool_limits(1) if n_features <= NEWTON_COLUMNS else nullcontext()
+
+
+def code_known_groups(
+    peer: Any, groups: NDArray[Any], sensitive_features: Any, n_rows: int
+) -> NDArray[np.intp]:
+    """Index of each row's group among those seen in ``fit``."""
+    name = type(peer).__name__
+    if sensitive_features is None:
+        raise ValueError(
+            f"{name} needs the group of each row to predict: pass sensitive_features=..."
+        )
+    values = as_series(sensitive_features, "sensitive_features")
+    check_missing(values, "sensitive_features", "a group is never guessed")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+            "rows."
+        )
+    index = {group: i for i, group in enumerate(groups.tolist())}
+    codes = values.map(index)
+    if codes.isna().any():
+        unknown = values[codes.isna()].tolist()[0]
+        raise ValueError(
+            f"sensitive_features has the group {unknown!r}, which fit did not see; it saw "
+            f"{', '.join(map(repr, index))}."
+        )
+    return codes.to_numpy(dtype=np.intp)
+
+
+def _two_columns(positive: FloatArray) -> FloatArray:
+    return np.column_stack([1 - positive, positive])
 
 
 class Peer(ClassifierMixin, BaseEstimator):
     """Base of the comparators: a two-class estimator fitted with ``sensitive_features``.
 
-    A subclass has ``fit(X, y, *, sensitive_features, sample_weight=None)``, which begins with
-    :meth:`_code`, and ``predict_proba``. The favourable outcome is ``classes_[1]``.
+    A subclass has :meth:`_fit` and :meth:`_positive`, and :meth:`_check_parameters` and
+    :meth:`_answer` if it needs its own. The favourable outcome is ``classes_[1]``.
     """
 
     needs_group = False
@@ -31,6 +131,80 @@ class Peer(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Two-valued labels of any type.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row, two values of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights. Rows of weight 0 are as if not there.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        rows = self._code(X, y, sensitive_features, sample_weight)
+        self._fit(rows)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predicted label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        return self._label(self._answer(self._check(X)))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each label; where there is a score, its sigmoid if nothing else is said.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``.
+        """
+        return _two_columns(self._positive(self._check(X)))
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before anything else is looked at."""
+
+    def _fit(self, rows: CodedRows) -> None:
+        """Set the fitted attributes; warnings for the user have ``stacklevel=3``."""
+        raise NotImplementedError
+
+    def _positive(self, X: FloatArray) -> FloatArray:
+        """Probability of ``classes_[1]`` for checked rows."""
+        raise NotImplementedError
+
+    def _answer(self, X: FloatArray) -> BoolArray:
+        """Whether ``classes_[1]`` is predicted, for checked rows."""
+        return self._positive(X) > 0.5
+
+    def _label(self, answer: BoolArray) -> Any:
+        return self.classes_[answer.astype(np.intp)]
 
     def _code(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any = None
@@ -51,47 +225,9 @@ class Peer(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
-    def predict(self, X: Any) -> Any:
-        """Predicted label of each row.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        return self.classes_[positive.astype(np.intp)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each label.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        raise NotImplementedError
-
-
-class LinearPeer(Peer):
-    """A comparator whose answer is a hyperplane, in ``coef_`` and ``intercept_``."""
-
-    coef_: FloatArray
-    intercept_: FloatArray
-
-    def _set_weights(self, w: FloatArray) -> None:
-        """Keep the weights; the last one is the intercept."""
-        self.coef_, self.intercept_ = w[None, :-1].copy(), w[-1:].copy()
+class ScorePeer(Peer):
+    """A comparator that predicts ``classes_[1]`` where its score is positive."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """Score of each row; positive means ``classes_[1]``.
@@ -106,37 +242,158 @@ class LinearPeer(Peer):
         ndarray of shape (n_samples,)
             Scores.
         """
-        X = self._check(X)
+        return self._score(self._check(X))
+
+    def _score(self, X: FloatArray) -> FloatArray:
+        """Score of checked rows."""
+        raise NotImplementedError
+
+    def _squash(self, score: FloatArray) -> FloatArray:
+        """Turn scores into probabilities."""
+        return expit(score)
+
+    def _positive(self, X: FloatArray) -> FloatArray:
+        return self._squash(self._score(X))
+
+    def _answer(self, X: FloatArray) -> BoolArray:
+        return self._score(X) > 0
+
+
+class LinearPeer(ScorePeer):
+    """A comparator whose answer is a hyperplane, in ``coef_`` and ``intercept_``."""
+
+    coef_: FloatArray
+    intercept_: FloatArray
+
+    def _set_weights(self, w: FloatArray) -> None:
+        """Keep the weights; the last one is the intercept."""
+        self.coef_, self.intercept_ = w[None, :-1].copy(), w[-1:].copy()
+
+    def _score(self, X: FloatArray) -> FloatArray:
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Sigmoid of the score.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+class GroupPeer(Peer):
+    """A comparator that may need the group to predict.
 
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
+    Its hooks are given the index of each row's group too, or None if ``needs_group`` is False.
+    """
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row, if ``needs_group``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        return self._label(self._answer(*self._check_with_groups(X, sensitive_features)))
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Probability of each label; where there is a score, its sigmoid if nothing else is said.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row, if ``needs_group``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``.
+        """
+        return _two_columns(self._positive(*self._check_with_groups(X, sensitive_features)))
+
+    def _check_with_groups(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
+        """Check rows to predict for, and their groups if they matter."""
+        X = self._check(X)
+        if not self.needs_group:
+            return X, None
+        return X, code_known_groups(self, self.groups_, sensitive_features, len(X))
+
+    def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
+        raise NotImplementedError
+
+    def _answer(self, X: FloatArray, z: Any = None) -> BoolArray:
+        return self._positive(X, z) > 0.5
+
+
+class TargetPeer(Peer):
+    """A comparator with a target ``tau`` that can be moved after training.
+
+    Instead of ``_fit`` a subclass has :meth:`_train` and :meth:`_choose`.
+    """
+
+    notion: str
+    tau: float
+    min_share: float
+    rate_: float
+    feasible_: bool
+
+    def at(self, tau: float) -> Self:
+        """Give the same fit at another target, without training.
+
+        Parameters
+        ----------
+        tau : float
+            The new target, in (0, 1].
+
+        Returns
+        -------
+        estimator of the same class
+            A fitted classifier; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        other.tau = tau
+        other._check_parameters()
+        other._move()
+        other._settle(stacklevel=3)
+        return other
+
+    def _check_parameters(self) -> None:
+        find_rate(self.notion)
+        check_tau(self.tau)
+        check_min_share(self.min_share)
+
+    def _fit(self, rows: CodedRows) -> None:
+        self._train(rows)
+        self._settle(stacklevel=4)
+
+    def _train(self, rows: CodedRows) -> None:
+        """Set what choices for ``tau`` are made from."""
+        raise NotImplementedError
+
+    def _move(self) -> None:
+        """Replace what a choice for a new ``tau`` would change in the estimator it came from."""
+
+    def _choose(self) -> None:
+        """Take the best answer for ``tau``; set ``rate_``, ``accuracy_`` and ``feasible_``."""
+        raise NotImplementedError
+
+    def _settle(self, stacklevel: int) -> None:
+        """Choose, and say so if the target was not reached."""
+        self._choose()
+        if self.feasible_:
+            return
+        found = f"the highest rate found is {self.rate_:.6g}"
+        if np.isnan(self.rate_):
+            found = (
+                f"no rule has between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted "
+                "positives and a defined rate in every group"
+            )
+        warnings.warn(
+            f"tau={self.tau} was not reached on the training data for {self.notion}: {found}. "
+            "The classifier is kept with feasible_=False.",
+            FairnessWarning,
+            stacklevel=stacklevel,
+        )

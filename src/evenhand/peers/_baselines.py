@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from evenhand.classifier import FairnessWarning
 from evenhand.inputs import CodedRows
 from evenhand.notions import NOTIONS
 from evenhand.oracle import Oracle
-from evenhand.peers._base import LinearPeer, Peer
-from evenhand.rates import RATES, Rate, as_series, check_missing
+from evenhand.peers._base import (
+    BoolArray,
+    FloatArray,
+    GroupPeer,
+    LinearPeer,
+    Peer,
+    TargetPeer,
+    find_rate,
+    logistic_regression,
+    one_thread,
+    share_within,
+)
+from evenhand.rates import Rate
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
 from evenhand.updates import power_schedule
 
@@ -32,104 +37,8 @@ __all__ = [
     "Reweighing",
 ]
 
-FloatArray = NDArray[np.float64]
-
-ALIASES = {
-    "statistical_parity": "selection_rate",
-    "demographic_parity": "selection_rate",
-    "false_discovery": "false_discovery_rate",
-    "equal_opportunity": "true_positive_rate",
-}
-# Newton's method by Cholesky takes half the time of L-BFGS on Adult's 85 columns; its cost grows
-# with the cube of their number.
-NEWTON_COLUMNS = 500
 # Scores closer than this, relative to the largest, are the same score.
 RESOLUTION = 1e-9
-
-
-def find_rate(notion: Any) -> Rate:
-    """Give the rate that a notion compares between groups."""
-    name = ALIASES.get(notion, notion)
-    if name not in RATES:
-        known = ", ".join(map(repr, [*ALIASES, *RATES]))
-        raise ValueError(f"notion={notion!r}; use one of {known}.")
-    return RATES[name]
-
-
-def check_tau(tau: Any) -> None:
-    """Refuse a target that is no ratio."""
-    if not 0 < tau <= 1:
-        raise ValueError(f"tau={tau!r} must be in (0, 1].")
-
-
-def check_min_share(min_share: Any) -> None:
-    """Refuse a least share that leaves nothing."""
-    if not 0 <= min_share < 0.5:
-        raise ValueError(f"min_share={min_share!r} must be in [0, 0.5).")
-
-
-def share_within(counts: FloatArray, min_share: float) -> NDArray[np.bool_]:
-    """Whether shares of predicted positives are between ``min_share`` and its complement."""
-    share = RATES["selection_rate"].per_group(counts)
-    # The tolerance lets 1% of 100 rows be 1 row.
-    return np.asarray((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12))
-
-
-def logistic_regression(l2: float, total: float, n_features: int) -> LogisticRegression:
-    r"""Logistic regression with the loss of ``FairClassifier``: mean log-loss + λ/2 ‖w‖².
-
-    ``total`` is the rows' total weight.
-    """
-    if not 0 <= l2 < np.inf:
-        raise ValueError(f"l2={l2!r} must be at least 0.")
-    solver = "newton-cholesky" if n_features <= NEWTON_COLUMNS else "lbfgs"
-    return LogisticRegression(C=1 / (max(l2, 1e-12) * total), solver=solver, max_iter=1000)
-
-
-def one_thread(n_features: int) -> Any:
-    """Keep linear algebra in one thread while a table of few columns is fitted.
-
-    Its products are too small to share: where the cores have other work, the threads that wait for
-    one another take several times as long as one alone.
-    """
-    return threadpool_limits(1) if n_features <= NEWTON_COLUMNS else nullcontext()
-
-
-def code_known_groups(
-    peer: Any, groups: NDArray[Any], sensitive_features: Any, n_rows: int
-) -> NDArray[np.intp]:
-    """Index of each row's group among those seen in ``fit``."""
-    name = type(peer).__name__
-    if sensitive_features is None:
-        raise ValueError(
-            f"{name} needs the group of each row to predict: pass sensitive_features=..."
-        )
-    values = as_series(sensitive_features, "sensitive_features")
-    check_missing(values, "sensitive_features", "a group is never guessed")
-    if len(values) != n_rows:
-        raise ValueError(
-            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-            "rows."
-        )
-    index = {group: i for i, group in enumerate(groups.tolist())}
-    codes = values.map(index)
-    if codes.isna().any():
-        unknown = values[codes.isna()].tolist()[0]
-        raise ValueError(
-            f"sensitive_features has the group {unknown!r}, which fit did not see; it saw "
-            f"{', '.join(map(repr, index))}."
-        )
-    return codes.to_numpy(dtype=np.intp)
-
-
-def warn_unreached(peer: Any, tau: float, rate: float, stacklevel: int) -> None:
-    """Say that a target was not reached."""
-    warnings.warn(
-        f"tau={tau} was not reached on the training data for {peer.notion}: the highest rate found "
-        f"is {rate:.6g}. The classifier is kept with feasible_=False.",
-        FairnessWarning,
-        stacklevel=stacklevel + 1,
-    )
 
 
 def _fit_logistic(rows: CodedRows, weight: Any, l2: float) -> FloatArray:
@@ -143,7 +52,7 @@ def _fit_logistic(rows: CodedRows, weight: Any, l2: float) -> FloatArray:
 
 
 class AccuracyOnly(LinearPeer):
-    r"""Plain logistic regression: fairness is not looked at.
+    r"""Plain logistic regression: fairness is not looked at, groups are checked and not used.
 
     .. math:: \min_w \text{log-loss}(\sigma(w^\top \hat x), y) + \tfrac{\lambda}{2}\|w\|^2
 
@@ -156,30 +65,8 @@ class AccuracyOnly(LinearPeer):
     def __init__(self, *, l2: float = 1e-4) -> None:
         self.l2 = l2
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> AccuracyOnly:
-        """Fit; the groups are checked and not used.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights.
-
-        Returns
-        -------
-        AccuracyOnly
-            The fitted estimator.
-        """
-        rows = self._code(X, y, sensitive_features, sample_weight)
+    def _fit(self, rows: CodedRows) -> None:
         self._set_weights(_fit_logistic(rows, rows.weight, self.l2))
-        return self
 
 
 class FairnessOnly(LinearPeer):
@@ -227,32 +114,13 @@ class FairnessOnly(LinearPeer):
         self.solver = solver
         self.max_iter = max_iter
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> FairnessOnly:
-        """Fit.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights.
-
-        Returns
-        -------
-        FairnessOnly
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
         if self.notion not in NOTIONS:
             raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
         if self.solver not in ("agd", "gd"):
             raise ValueError(f"solver={self.solver!r}; use 'agd' or 'gd'.")
-        rows = self._code(X, y, sensitive_features, sample_weight)
+
+    def _fit(self, rows: CodedRows) -> None:
         oracle = Oracle(
             rows.X,
             rows.y,
@@ -282,14 +150,15 @@ class FairnessOnly(LinearPeer):
             warnings.warn(
                 f"the run diverged at step {self.n_iter_ + 1}; the weights before it are used.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._set_weights(w)
-        return self
 
 
 class ConstantClassifier(Peer):
     """The more frequent label for everybody, with the labels' shares as probabilities.
+
+    Inputs and groups are checked and not used.
 
     Attributes
     ----------
@@ -297,46 +166,11 @@ class ConstantClassifier(Peer):
         Share of ``classes_[1]``; its label is predicted if it is more than one half.
     """
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> ConstantClassifier:
-        """Count the labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs, checked and not used.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights.
-
-        Returns
-        -------
-        ConstantClassifier
-            The fitted estimator.
-        """
-        rows = self._code(X, y, sensitive_features, sample_weight)
+    def _fit(self, rows: CodedRows) -> None:
         self.share_ = float(np.average(rows.y, weights=rows.weight))
-        return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Share of each label in the training data, for every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        X = self._check(X)
-        return np.tile([1 - self.share_, self.share_], (len(X), 1))
+    def _positive(self, X: FloatArray) -> FloatArray:
+        return np.full(len(X), self.share_)
 
 
 class Curve(NamedTuple):
@@ -416,7 +250,7 @@ def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, boo
     return int(i[best]), int(j[best]), False
 
 
-class GroupThresholds(Peer):
+class GroupThresholds(TargetPeer, GroupPeer):
     r"""Logistic regression with one cut for each group, which must be known to predict.
 
     .. math:: \hat y = [\,w^\top \hat x > c_z\,], \qquad
@@ -467,31 +301,8 @@ class GroupThresholds(Peer):
         self.l2 = l2
         self.min_share = min_share
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> GroupThresholds:
-        """Fit the regression and find the cuts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights.
-
-        Returns
-        -------
-        GroupThresholds
-            The fitted estimator.
-        """
+    def _train(self, rows: CodedRows) -> None:
         rate = find_rate(self.notion)
-        check_tau(self.tau)
-        check_min_share(self.min_share)
-        rows = self._code(X, y, sensitive_features, sample_weight)
         n = len(rows.y)
         weight = np.ones(n) if rows.weight is None else rows.weight
         w = _fit_logistic(rows, rows.weight, self.l2)
@@ -508,10 +319,8 @@ class GroupThresholds(Peer):
                     f"{self.min_share:.0%} positives and negatives and a defined "
                     f"{rate.name.replace('_', ' ')}."
                 )
-        return self._choose(stacklevel=2)
 
-    def _choose(self, stacklevel: int) -> GroupThresholds:
-        """Take the best cuts for ``tau``."""
+    def _choose(self) -> None:
         rate = find_rate(self.notion)
         a, b = self._curves
         i, j, self.feasible_ = best_pair(a, b, rate, self.tau)
@@ -519,28 +328,6 @@ class GroupThresholds(Peer):
         self.cuts_ = np.array([a.cut[i], b.cut[j]])
         self.rate_ = float(rate.ratio(counts))
         self.accuracy_ = float((counts[:, 0, 0] + counts[:, 1, 1]).sum() / counts.sum())
-        if not self.feasible_:
-            warn_unreached(self, self.tau, self.rate_, stacklevel + 1)
-        return self
-
-    def at(self, tau: float) -> GroupThresholds:
-        """Give the same regression with the cuts of another target, without training.
-
-        Parameters
-        ----------
-        tau : float
-            The new target, in (0, 1].
-
-        Returns
-        -------
-        GroupThresholds
-            A fitted classifier; this one stays as it is.
-        """
-        check_is_fitted(self)
-        check_tau(tau)
-        other = copy(self)
-        other.tau = tau
-        return other._choose(stacklevel=2)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Score of each row less its group's cut; positive means ``classes_[1]``.
@@ -557,51 +344,24 @@ class GroupThresholds(Peer):
         ndarray of shape (n_samples,)
             Scores.
         """
-        X = self._check(X)
-        z = code_known_groups(self, self.groups_, sensitive_features, len(X))
+        return self._score(*self._check_with_groups(X, sensitive_features))
+
+    def _score(self, X: FloatArray, z: Any) -> FloatArray:
         return np.asarray(X @ self.coef_[0] + self.intercept_[0] - self.cuts_[z])
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
-        """Predicted label of each row.
+    def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
+        return expit(self._score(X, z))
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        score = self.decision_function(X, sensitive_features=sensitive_features)
-        return self.classes_[(score > 0).astype(np.intp)]
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
-        """Sigmoid of the score less the group's cut.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = expit(self.decision_function(X, sensitive_features=sensitive_features))
-        return np.column_stack([1 - positive, positive])
+    def _answer(self, X: FloatArray, z: Any = None) -> BoolArray:
+        return self._score(X, z) > 0
 
 
 class Reweighing(LinearPeer):
     r"""Logistic regression on rows weighted so that label and group are independent.
 
     .. math:: \omega(z, y) = \frac{P(z)\,P(y)}{P(z, y)}
+
+    With ``sample_weight``, probabilities are weighted by it, and ω multiplies it.
 
     Parameters
     ----------
@@ -622,28 +382,7 @@ class Reweighing(LinearPeer):
     def __init__(self, *, l2: float = 1e-4) -> None:
         self.l2 = l2
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> Reweighing:
-        """Find the weights and fit with them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights; probabilities are weighted by them, and ω multiplies them.
-
-        Returns
-        -------
-        Reweighing
-            The fitted estimator.
-        """
-        rows = self._code(X, y, sensitive_features, sample_weight)
+    def _fit(self, rows: CodedRows) -> None:
         cell = rows.z * 2 + rows.y
         joint = np.bincount(cell, weights=rows.weight, minlength=4).reshape(2, 2)
         joint = joint / joint.sum()
@@ -654,4 +393,3 @@ class Reweighing(LinearPeer):
         if rows.weight is not None:
             weight = weight * rows.weight
         self._set_weights(_fit_logistic(rows, weight, self.l2))
-        return self

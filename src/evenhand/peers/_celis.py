@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted
 
-from evenhand.classifier import FairnessWarning
 from evenhand.inputs import CodedRows, merge_alike
-from evenhand.peers._base import Peer
+from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
 from evenhand.rates import RATES, Rate
 
 __all__ = ["CelisClassifier"]
 
-FloatArray = NDArray[np.float64]
-
-NAMES = {"statistical_parity": "selection_rate", "false_discovery": "false_discovery_rate"}
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
 TIE = 1e-10
 # Inputs with fewer nonzeros than this share are fitted as sparse ones, which is faster.
@@ -221,9 +214,7 @@ class _Game:
         counts = _counts(np.array(self.positive_count), self.count)
         accuracy = counts[..., [0, 1], [0, 1]].sum(axis=(-2, -1)) / self.count.sum()
         share = RATES["selection_rate"].per_group(counts)
-        # The tolerance lets 1% of 100 rows be 1 row.
-        proper = (share >= self.min_share - 1e-12) & (share <= 1 - self.min_share + 1e-12)
-        proper &= (share > 0) & (share < 1)
+        proper = share_within(counts, self.min_share) & (share > 0) & (share < 1)
         return accuracy, np.where(proper.all(axis=-1), self.rate.ratio(counts), np.nan)
 
 
@@ -233,7 +224,7 @@ def _counts(positive: FloatArray, total: FloatArray) -> FloatArray:
     return counts.reshape(*positive.shape[:-1], 2, 2, 2)
 
 
-class CelisClassifier(Peer):
+class CelisClassifier(TargetPeer, ScorePeer):
     r"""Threshold of a combination of posteriors, found by the meta-algorithm of Celis et al.
 
     Let :math:`p_{jy}(x)` estimate :math:`P[Z = j, Y = y \mid x]`, and let :math:`q_j(f)` be the
@@ -256,14 +247,19 @@ class CelisClassifier(Peer):
     So τ is measured on the training labels. Every threshold rule met by the algorithm is a
     candidate; where the estimated ratio and the measured one differ, the intervals are solved
     again with a target moved by the difference; and the answer is the most accurate candidate whose
-    measured ratio is at least ``tau``.
+    measured ratio is at least ``tau``. With ``at(tau)`` the posteriors are not estimated anew.
+
+    The score is :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`, and ``predict_proba`` is half of one
+    plus the score, cut off at 0 and 1: above one half where the prediction is positive. Where no
+    constraint binds it is the estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is no
+    frequency. Row weights are for an ``estimator`` that takes any.
 
     Parameters
     ----------
     notion : str, default="statistical_parity"
         Which rate the groups shall share: ``"statistical_parity"`` (selection rate),
-        ``"false_discovery"`` (false discovery rate), or any name in
-        :data:`evenhand.rates.RATES`.
+        ``"false_discovery"`` (false discovery rate), ``"equal_opportunity"`` (true positive rate),
+        or any name in :data:`evenhand.rates.RATES`.
     tau : float, default=0.8
         Least ratio of the smallest to the largest group rate; it is used as given.
     epsilon : float, default=0.01
@@ -346,33 +342,11 @@ class CelisClassifier(Peer):
         self.min_share = min_share
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> CelisClassifier:
-        """Estimate the posteriors and find the rule.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights, for an ``estimator`` that takes any. Rows of weight 0 are as if not there.
-
-        Returns
-        -------
-        CelisClassifier
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
         self._validate_params()
-        name = NAMES.get(self.notion, self.notion)
-        if name not in RATES:
-            known = ", ".join(map(repr, [*NAMES, *RATES]))
-            raise ValueError(f"notion={self.notion!r}; use one of {known}.")
-        rows = self._code(X, y, sensitive_features, sample_weight)
+        super()._check_parameters()
+
+    def _train(self, rows: CodedRows) -> None:
         estimator = self.estimator
         if estimator is None:
             rows = merge_alike(rows)
@@ -385,8 +359,8 @@ class CelisClassifier(Peer):
         if self.estimator is None and np.count_nonzero(inputs) < SPARSE_SHARE * inputs.size:
             inputs = csr_array(inputs)
         self.estimator_.fit(inputs, rows.z * 2 + rows.y, **given)
-        self._game = _Game(self._posterior(rows.X), rows, RATES[name], self.min_share)
-        return self._choose()
+        rate = find_rate(self.notion)
+        self._game = _Game(self._posterior(rows.X), rows, rate, self.min_share)
 
     def _posterior(self, X: FloatArray) -> FloatArray:
         """Estimated probability of each cell; 0 for one that the estimator has never seen."""
@@ -394,8 +368,10 @@ class CelisClassifier(Peer):
         posterior[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
         return posterior
 
-    def _choose(self) -> CelisClassifier:
-        """Find the rule for ``tau``."""
+    def _move(self) -> None:
+        self._game = self._game.fresh()
+
+    def _choose(self) -> None:
         game, target = self._game, float(self.tau)
         tried: list[float] = []
         for _ in range(MAX_TARGETS):
@@ -422,88 +398,9 @@ class CelisClassifier(Peer):
         self.combination_ = game.rules[best].combination.reshape(2, 2)
         self.cut_ = game.rules[best].cut
         self.accuracy_, self.rate_ = float(accuracy[best]), float(rate[best])
-        if not self.feasible_:
-            words = (
-                f"no rule has between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted "
-                "positives and a defined rate in every group"
-                if np.isnan(self.rate_)
-                else f"the highest ratio found is {self.rate_:.3f}"
-            )
-            warnings.warn(
-                f"tau={self.tau} was not reached on the training data for {self.notion}: {words}. "
-                "The classifier is kept with feasible_=False.",
-                FairnessWarning,
-                stacklevel=3,
-            )
-        return self
 
-    def at(self, tau: float) -> CelisClassifier:
-        """Give the same fit at another target; the posteriors are not estimated anew.
+    def _score(self, X: FloatArray) -> FloatArray:
+        return np.asarray(self._posterior(X) @ self.combination_.ravel() - self.cut_)
 
-        Parameters
-        ----------
-        tau : float
-            The new target, in (0, 1].
-
-        Returns
-        -------
-        CelisClassifier
-            A fitted classifier; this one stays as it is.
-        """
-        check_is_fitted(self)
-        other = copy(self)
-        other.tau = tau
-        other._validate_params()
-        other._game = self._game.fresh()
-        return other._choose()
-
-    def decision_function(self, X: Any) -> FloatArray:
-        r"""Score of each row; positive means ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`.
-        """
-        posterior = self._posterior(self._check(X))
-        return np.asarray(posterior @ self.combination_.ravel() - self.cut_)
-
-    def predict(self, X: Any) -> Any:
-        """Predicted label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Half of one plus the score, cut off at 0 and 1.
-
-        Above one half where the prediction is positive. Where no constraint binds it is the
-        estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is no frequency.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = np.clip((1 + self.decision_function(X)) / 2, 0, 1)
-        return np.column_stack([1 - positive, positive])
+    def _squash(self, score: FloatArray) -> FloatArray:
+        return np.clip((1 + score) / 2, 0, 1)

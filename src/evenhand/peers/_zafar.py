@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -18,11 +17,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from evenhand._versions import import_extra
 from evenhand.classifier import FairnessWarning
 from evenhand.inputs import CodedRows, check_sizes, merge_alike
-from evenhand.peers._base import LinearPeer
+from evenhand.peers._base import FloatArray, LinearPeer
 
 __all__ = ["ZafarClassifier", "ZafarMistreatmentClassifier"]
-
-FloatArray = NDArray[np.float64]
 
 # Above this share of nonzero inputs a dense matrix is the smaller one.
 DENSE_SHARE = 0.3
@@ -87,8 +84,11 @@ class _Logistic:
         """Covariance of group and score at the weights."""
         return float(self.covariance_gradient @ (w * self.size))
 
-    def solve(self, problem: Any) -> FloatArray:
-        """Solve a program for the weights; never anything but finite ones."""
+    def solve(self, problem: Any, stacklevel: int = 5) -> FloatArray:
+        """Solve a program for the weights; never anything but finite ones.
+
+        Between this and the user's line are a function that has the program, ``_fit`` and ``fit``.
+        """
         status, w = "", None
         for settings in ATTEMPTS[: len(ATTEMPTS) if self.solver == "CLARABEL" else 1]:
             try:
@@ -109,7 +109,7 @@ class _Logistic:
         warnings.warn(
             f"{self.solver} solved the convex program to reduced accuracy only.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
         return w
 
@@ -117,7 +117,8 @@ class _Logistic:
     def optimum(self) -> FloatArray:
         """Weights of least loss."""
         objective = self.cp.Minimize(self.factor * self.expression)
-        return self.solve(self.cp.Problem(objective, self.link))
+        # A cached property is one more call.
+        return self.solve(self.cp.Problem(objective, self.link), stacklevel=6)
 
     @cached_property
     def _fair(self) -> Any:
@@ -247,30 +248,27 @@ class ZafarClassifier(LinearPeer):
         self.l2 = l2
         self.solver = solver
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> ZafarClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights. Rows of weight 0 are as if not there.
-
-        Returns
-        -------
-        ZafarClassifier
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
         self._validate_params()
-        rows = self._code(X, y, sensitive_features, sample_weight)
-        return self._finish(_Logistic(rows, self.l2, self.solver))
+
+    def _fit(self, rows: CodedRows, problem: _Logistic | None = None) -> None:
+        problem = problem or _Logistic(rows, self.l2, self.solver)
+        if self.mode == "fairness":
+            self.bound_ = float(self.covariance_bound)
+            if self.relative and self.bound_ > 0:
+                self.bound_ *= abs(problem.covariance(problem.optimum))
+            w = problem.fair(self.bound_)
+        else:
+            w = problem.optimum
+            least = abs(problem.covariance(w))
+            self.bound_ = (1 + float(self.gamma)) * problem.loss(w)
+            if self.gamma > 0:
+                w = problem.accurate(self.bound_)
+                # At zero there are many such weights, and a solver returns any of them.
+                if abs(problem.covariance(w)) <= ZERO_COVARIANCE * least:
+                    w = problem.fair(0.0)
+        self._set_weights(w)
+        self.covariance_, self.loss_ = problem.covariance(w), problem.loss(w)
 
     def fit_path(
         self,
@@ -305,31 +303,11 @@ class ZafarClassifier(LinearPeer):
         models = [copy(self).set_params(**{name: bound}) for bound in bounds]
         problem = None
         for model in models:
-            model._validate_params()
+            model._check_parameters()
             rows = model._code(X, y, sensitive_features, sample_weight)
             problem = problem or _Logistic(rows, self.l2, self.solver)
-            model._finish(problem)
+            model._fit(rows, problem)
         return models
-
-    def _finish(self, problem: _Logistic) -> ZafarClassifier:
-        """Solve for this estimator's bound and keep the answer."""
-        if self.mode == "fairness":
-            self.bound_ = float(self.covariance_bound)
-            if self.relative and self.bound_ > 0:
-                self.bound_ *= abs(problem.covariance(problem.optimum))
-            w = problem.fair(self.bound_)
-        else:
-            w = problem.optimum
-            least = abs(problem.covariance(w))
-            self.bound_ = (1 + float(self.gamma)) * problem.loss(w)
-            if self.gamma > 0:
-                w = problem.accurate(self.bound_)
-                # At zero there are many such weights, and a solver returns any of them.
-                if abs(problem.covariance(w)) <= ZERO_COVARIANCE * least:
-                    w = problem.fair(0.0)
-        self._set_weights(w)
-        self.covariance_, self.loss_ = problem.covariance(w), problem.loss(w)
-        return self
 
 
 class _Errors(NamedTuple):
@@ -459,29 +437,10 @@ class ZafarMistreatmentClassifier(LinearPeer):
         self.tol = tol
         self.solver = solver
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> ZafarMistreatmentClassifier:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights. Rows of weight 0 are as if not there.
-
-        Returns
-        -------
-        ZafarMistreatmentClassifier
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
         self._validate_params()
-        rows = self._code(X, y, sensitive_features, sample_weight)
+
+    def _fit(self, rows: CodedRows) -> None:
         problem = _Logistic(rows, self.l2, self.solver)
         errors = [self._errors(problem, kind) for kind in _KINDS[self.constraint]]
 
@@ -531,15 +490,14 @@ class ZafarMistreatmentClassifier(LinearPeer):
                 f"{', '.join(f'{c:.3g}' for c in self.covariance_)}. The classifier is kept with "
                 "feasible_=False.",
                 FairnessWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         elif not converged:
             warnings.warn(
                 f"the procedure did not settle ({trouble}); the best weights so far are used.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _errors(self, problem: _Logistic, kind: Any) -> _Errors:
         """Row weights of one constraint."""

@@ -17,17 +17,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.inputs import CodedRows, check_sizes
-from evenhand.peers._base import Peer
+from evenhand.peers._base import FloatArray, ScorePeer
 from evenhand.updates import RULES
 
 __all__ = ["ZhangClassifier"]
-
-FloatArray = NDArray[np.float64]
 
 # A weight this large is going nowhere, and its products with inputs may overflow.
 DIVERGED_WEIGHT = 1e50
@@ -192,7 +189,7 @@ def _batches(n: int, size: int, n_steps: int, rng: np.random.Generator) -> Itera
         yield order[bounds[i] : bounds[i + 1]]
 
 
-class ZhangClassifier(Peer):
+class ZhangClassifier(ScorePeer):
     r"""Adversarial debiasing with the projected update.
 
     The predictor, linear or with one hidden layer, learns y; the adversary
@@ -210,7 +207,8 @@ class ZhangClassifier(Peer):
         \langle d, \nabla L_A\rangle = -\alpha\|\nabla L_A\|^2,
 
     the projection being over the vector of all parameters of all layers. The adversary compares
-    mean probabilities, not answers, so that a large α need not give the highest rate.
+    mean probabilities, not answers, so that a large α need not give the highest rate. The columns
+    of X shall have similar scales. Each ``fit`` trains afresh.
 
     The paper prints the adversary for equalized odds with one b. What y alone tells about the group
     then passes through the score's features, and the predictor is pushed past equal odds to hide it
@@ -331,29 +329,7 @@ class ZhangClassifier(Peer):
         if self.hidden is not None and self.hidden < 0:
             raise ValueError(f"hidden={self.hidden!r} must be a number of units or None.")
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> ZhangClassifier:
-        """Train predictor and adversary, afresh each time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs, numeric and of similar scales.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights.
-
-        Returns
-        -------
-        ZhangClassifier
-            The fitted estimator.
-        """
-        self._check_parameters()
-        rows = self._code(X, y, sensitive_features, sample_weight)
+    def _fit(self, rows: CodedRows) -> None:
         check_sizes(rows.X)
         network = self._network = Network(rows.X.shape[1], self.hidden or 0)
         # Iterates that overflow are dropped below.
@@ -369,9 +345,8 @@ class ZhangClassifier(Peer):
                 f"adversarial training diverged at step {self.n_iter_ + 1}; the parameters before "
                 "it are used. A smaller learning_rate or alpha may help.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _train(self, network: Network, rows: CodedRows) -> bool:
         """Set the parameters of predictor and adversary; return whether they stayed finite."""
@@ -425,34 +400,5 @@ class ZhangClassifier(Peer):
             self.theta_, self.adversary_, self.n_iter_ = theta, adversary, t
         return True
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Score of each row; positive means ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores.
-        """
-        X = self._check(X)
+    def _score(self, X: FloatArray) -> FloatArray:
         return self._network.score(self.theta_, X)[0]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Sigmoid of the score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
