@@ -68,8 +68,8 @@ def markdown(name, table, lines):
         f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]"
         f"(comparison/{name}.png)",
         "",
-        "| method | needs the group | accuracy at rate .80 | .90 | .95 | τ = .8: accuracy | its "
-        "test rate | seconds | MiB |",
+        "| method | needs group | accuracy at rate .80 | at .90 | at .95 | at τ = .8: accuracy | "
+        "test rate | s | MiB |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for _, row in at.iterrows():
@@ -81,7 +81,9 @@ def markdown(name, table, lines):
         cells = [name_, "yes" if row["needs_group"] else "no"]
         for rate in RATES:
             value, error = row[f"{rate:g}"], row[f"{rate:g}_se"]
-            cells.append("–" if value != value else f"{value:.4f} ± {error:.4f}")
+            # Non-breaking spaces keep a figure and its error on one line.
+            text = f"{value:.4f}\u00a0±\u00a0{error:.4f}".replace("0.", ".")
+            cells.append("–" if value != value else text)
         cells.append(f"{point['accuracy']:.4f}")
         cells.append("–" if point["rate"] != point["rate"] else f"{point['rate']:.3f}")
         cells += [f"{point['seconds']:.1f}", f"{point['memory_mib']:.0f}"]

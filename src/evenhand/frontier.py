@@ -246,8 +246,7 @@ def sweep(
         counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
         index = np.full(len(cuts), i, dtype=np.intp)
         rate = notion.rate.ratio(counts)
-        sure = notion.rate.cautious_ratio(counts, caution) if caution else rate
-        return _Points(index, cuts, accuracy, rate, sure, counts)
+        return _Points(index, cuts, accuracy, rate, rate, counts)
 
     def at_zero(i: int, scores: FloatArray) -> _Points:
         weights = np.bincount(cell * 2 + (scores > 0), weights=weight, minlength=4 * k)
@@ -260,13 +259,14 @@ def sweep(
         if cut:
             gap = resolution * size
             found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
+            # Nothing is sure of more than its rate: this drops most, and nothing that counts.
+            found = found.take(found.beats("rate", to_beat["sure"]))
+            luck = caution * notion.rate.log_ratio_error(found.counts)
+            found = found._replace(sure=found.rate * np.exp(-luck))
         else:
             found = at_zero(i, scores)
-        out = {}
-        for by, bar in to_beat.items():
-            kept = found.take(found.beats(by, bar))
-            out[by] = kept.take(notion.eligible(kept.counts, min_share)).pareto(by)
-        return out
+        found = found.take(notion.eligible(found.counts, min_share))
+        return {by: found.take(found.beats(by, bar)).pareto(by) for by, bar in to_beat.items()}
 
     nothing = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
     best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
@@ -283,13 +283,15 @@ def sweep(
         gaps = np.diff(np.sort(scores_of([0], map)[0]))
         n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
-    # The first alone, so that the others have something to beat.
-    edges = [0, *range(1, len(iterates), chunk), len(iterates)]
+    # A few from all over the run come first, so that the others have something to beat.
+    first = np.unique(np.linspace(0, len(iterates) - 1, 6).astype(np.intp))
+    order = np.concatenate([first, np.setdiff1d(np.arange(len(iterates)), first)])
+    edges = [*range(0, len(first), min(chunk, 2)), *range(len(first), len(order), chunk)]
     complete = True
     try:
         with _worker_map() as map_:
-            for start, stop in pairwise(edges):
-                part = np.arange(start, stop)
+            for start, stop in pairwise([*edges, len(order)]):
+                part = order[start:stop]
                 scores = scores_of(part, map_)
                 to_beat = {by: known.accuracy_by(by) for by, known in best.items()}
                 found = list(

@@ -107,21 +107,19 @@ class Rate:
         out = np.where(defined & self.is_error, 1.0, np.nan)
         return np.divide(low * high_b, low_b * high, out=out, where=defined & (high > 0))
 
-    def cautious_ratio(self, counts: ArrayLike, errors: float) -> FloatArray:
-        r"""Give the ratio less ``errors`` standard errors of its logarithm.
+    def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
+        r"""Give the standard error of the logarithm of the ratio.
 
-        .. math:: \rho\, e^{-k\sigma}, \qquad
-            \sigma^2 = \sum_j \frac{1}{a_j + 1/2} - \frac{1}{b_j + 1/2},
+        .. math:: \sigma^2 = \sum_j \frac{1}{a_j + 1/2} - \frac{1}{b_j + 1/2},
 
         with :math:`r_j = a_j / b_j` in counts of rows, the sum over the two groups whose terms are
         largest.
         """
-        top, bottom = self._fractions(counts)
+        top, bottom = (np.moveaxis(v, -1, 0) for v in self._fractions(counts))
         variance = 1 / (top + 0.5) - 1 / (bottom + 0.5)
-        if variance.shape[-1] > 2:
-            variance = np.partition(variance, -2, axis=-1)[..., -2:]
-        error = np.sqrt(np.maximum(variance.sum(axis=-1), 0.0))
-        return self.ratio(counts) * np.exp(-errors * error)
+        if len(variance) > 2:
+            variance = np.partition(variance, -2, axis=0)[-2:]
+        return np.sqrt(np.maximum(variance.sum(axis=0), 0.0))
 
     def difference(self, counts: ArrayLike) -> FloatArray:
         r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`.

@@ -388,9 +388,9 @@ class ZafarMistreatmentClassifier(LinearPeer):
         L at the weights.
     feasible_ : bool
         Whether every covariance is within its bound, up to ``tol``.
-    losses_ : ndarray of shape (n_iter_ + 1,)
+    losses_ : ndarray of shape (n_iterations + 1,)
         L at the start and after each iteration.
-    violations_ : ndarray of shape (n_iter_ + 1,)
+    violations_ : ndarray of shape (n_iterations + 1,)
         How far the covariances were beyond their bounds, summed.
     n_iter_ : int
         Convex programs solved after the unconstrained one.
