@@ -5,8 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import make_problem
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 mpl.use("Agg")
@@ -203,8 +206,9 @@ def test_every_method_runs(notion):
     assert table["error"].unique().tolist() == [""]
     known = table[table["key"] != "constant"]
     assert known["accuracy"].between(0.25, 1).all()
-    for row in known[known["versions"] != ""].itertuples():
-        assert row.versions.split()[0] == EXTRA[row.key]
+    for row in table.itertuples():
+        assert row.versions.startswith("evenhand ")
+        assert row.key not in EXTRA or EXTRA[row.key] in row.versions
 
 
 def _installed(package):
@@ -231,11 +235,88 @@ def _short(method):
         ({"taus": [0.8, 1.2]}, r"taus=\[0.8, 1.2\]"),
         ({"taus": []}, "give at least one"),
         ({"n_splits": 0}, "n_splits=0"),
+        ({"n_splits": 1.5}, "n_splits=1.5"),
+        ({"methods": None}, "methods is None; use names"),
+        ({"methods": {"x": Cut}}, "'x' is a class; give an estimator"),
     ],
 )
 def test_errors(problem, change, message):
     with pytest.raises(ValueError, match=message):
         run(problem, **({"methods": ["evenhand"]} | change))
+
+
+def test_labels_of_any_type(problem):
+    X, y, z = problem
+    methods = ["evenhand", "group_thresholds", "celis"]
+    plain = run(problem, methods, taus=[0.8])
+    for labels in (np.where(y == 1, "yes", "no"), y == 1, (y + 1).tolist()):
+        other = run((X, labels, z), methods, taus=[0.8])
+        pd.testing.assert_series_equal(other["accuracy"], plain["accuracy"])
+        pd.testing.assert_series_equal(other["rate"], plain["rate"])
+
+
+class Same(Cut):
+    """Answers the same to everybody: no on every second fit, yes on the others."""
+
+    def fit(self, X, y, *, sensitive_features):
+        super().fit(X, y, sensitive_features=sensitive_features)
+        self.answer = type(self).fits % 2
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.answer)
+
+
+def test_the_same_answer_for_everybody_is_no_answer(problem):
+    Same.fits = 0
+    table = run(problem, {"same": Same(), "cut": Cut()}, taus=[0.8], n_splits=4)
+    same = table[table["key"] == "same"]
+    assert same["rate"].isna().tolist() == [False, True, False, True]
+    assert not same["eligible"].any()
+    summary = summarize(table).set_index("key").loc["same"]
+    # Half of the splits have a rate, of 1: that is no mean rate of 1.
+    assert np.isnan(summary["rate"])
+    assert (summary["met"], summary["eligible"], summary["splits"]) == (0, 0, 4)
+    at = accuracy_at_rate(table, 0.5).set_index("key")
+    assert np.isnan(at.loc["same", "0.5"])
+
+
+def test_a_bad_table_is_said_at_once(problem):
+    X, y, z = problem
+    three = np.arange(len(y)) % 3
+    with pytest.raises(ValueError, match=r"no method could be fitted.*3 groups"):
+        run((X, y, three), ["evenhand", "zhang"])
+    with pytest.raises(ValueError, match="y has 3 distinct"):
+        run((X, three, z), ["evenhand"])
+    with pytest.raises(ValueError, match="10 rows cannot be split"):
+        run((X[:10], np.arange(10) % 2, np.arange(10) // 5), ["evenhand"])
+
+
+def test_sparse_inputs_reach_every_method(problem):
+    X, y, z = problem
+    dense, sparse = (
+        run((v, y, z), ["evenhand", "accuracy_only"]) for v in (np.round(X), csr_array(np.round(X)))
+    )
+    assert (sparse["error"] == "").all()
+    np.testing.assert_allclose(sparse["accuracy"], dense["accuracy"], atol=0.02)
+
+
+def test_a_pipeline_is_a_method(problem):
+    with config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(
+            StandardScaler(), FairClassifier().set_fit_request(sensitive_features=True)
+        )
+        table = run(problem, {"pipe": pipe}, taus=[0.8])
+    assert (table["error"] == "").all()
+
+
+def test_a_table_survives_a_file(problem, tmp_path):
+    table = run(problem, ["evenhand", "accuracy_only"], taus=[0.8])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    back = summarize(pd.read_csv(tmp_path / "table.csv"))
+    pd.testing.assert_frame_equal(back, summarize(table), check_dtype=False)
+    with pytest.raises(ValueError, match="no table of compare: it has no column 'error'"):
+        summarize(table.drop(columns="error"))
 
 
 def test_a_cell_of_one_row_cannot_be_split():
@@ -249,9 +330,8 @@ def test_a_cell_of_one_row_cannot_be_split():
 def table_of(points):
     """A table of given (key, split, tau, accuracy, rate)."""
     frame = pd.DataFrame(points, columns=["key", "split", "tau", "accuracy", "rate"])
-    return frame.assign(
-        method=frame["key"], needs_group=False, seconds=1.0, memory_mib=0.0, error=""
-    )
+    constant = {"needs_group": False, "eligible": True, "seconds": 1.0, "memory_mib": 0.0}
+    return frame.assign(method=frame["key"], error="", **constant)
 
 
 def test_summary_by_hand():
@@ -312,9 +392,13 @@ class TestDisplay:
         assert "bad: 0.250, below the picture" in labels
 
     def test_undefined_rates_and_odd_names(self, tmp_path):
-        table = table_of([("$x^{", 0, 0.8, 0.7, np.nan), ("fine", 0, 0.8, 0.7, 0.9)])
+        points = [("$x^{", 0.7, np.nan), ("_fine", 0.7, 0.9)]
+        table = table_of([(name, 0, 0.8, accuracy, rate) for name, accuracy, rate in points])
         _, ax = plt.subplots()
         display = ComparisonDisplay(table).plot(ax=ax)
         assert display.ax_ is ax
         display.figure_.savefig(tmp_path / "picture.svg")
-        assert ax.get_legend().get_texts()[0].get_text().endswith("(no rate)")
+        first, second = (t.get_text() for t in ax.get_legend().get_texts())
+        assert first.endswith("(no rate)")
+        assert second.strip() == "_fine"
+        assert ax.get_legend().get_title().get_text() == "one split"

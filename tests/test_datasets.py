@@ -266,6 +266,17 @@ def test_unreachable_correlation_says_what_is_reachable():
         with_correlation(y, np.zeros(40), 0.5)
 
 
+def test_sparse_census_and_arrays_of_adult_can_be_split():
+    census = make_census(2000, random_state=0, sparse=True)
+    split = encoded_split(census, random_state=0)
+    assert split.X_train.shape == (1400, 85)
+    arrays = load_adult("coarse", as_frame=False)
+    assert arrays.frame is None
+    np.testing.assert_array_equal(arrays.data, load_adult("coarse").data)
+    with pytest.raises(ValueError, match=r"n_rows=1000\.0; a whole number"):
+        make_census(1e3)
+
+
 def test_counterexample_is_skewed():
     X, y, z = make_counterexample(20_000, skew=0.9, random_state=0, return_X_y_z=True)
     assert (z == 0).sum() == 10_000

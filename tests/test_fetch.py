@@ -416,6 +416,25 @@ def offline(index, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [("http://[::1/simple", "no address"), ("nonsense", r"no http\(s\) address")],
+)
+def test_an_address_that_is_none(address, reason, index, small, tmp_path, monkeypatch):
+    small("bank")
+    monkeypatch.setenv("PIP_INDEX_URL", address)
+    with pytest.raises(OSError, match=reason) as caught:
+        fetch_bank(data_home=tmp_path)
+    assert DATASETS["bank"].archive.file in str(caught.value)
+
+
+def test_a_data_home_that_is_a_file(index, small, tmp_path):
+    small("bank")
+    (tmp_path / "evenhand").write_text("in the way")
+    with pytest.raises(OSError, match="cannot hold data"):
+        fetch_bank(data_home=tmp_path)
+
+
 def test_offline_message_names_the_file_to_bring(offline, small, tmp_path):
     content = small("bank")
     archive = DATASETS["bank"].archive

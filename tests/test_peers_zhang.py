@@ -238,10 +238,13 @@ def test_the_schedule_of_the_paper_runs():
     [
         ({"notion": "calibration"}, "'equalized_odds'"),
         ({"optimizer": "lbfgs"}, "'adam', 'sgd'"),
-        ({"alpha": -1}, "alpha=-1 must be at least 0"),
+        ({"alpha": -1}, "alpha=-1 must be a number of at least 0"),
+        ({"alpha": "x"}, "alpha='x' must be a number"),
+        ({"epochs": 1.5}, "epochs=1.5 must be a whole number of at least 1"),
+        ({"hidden": 2.5}, "hidden=2.5"),
         ({"alpha": np.nan}, "alpha=nan"),
         ({"batch_size": 0}, "batch_size=0"),
-        ({"learning_rate": 0}, "learning_rate=0 must be positive"),
+        ({"learning_rate": 0}, "learning_rate=0 must be a number above 0"),
         ({"hidden": -3}, "hidden=-3"),
     ],
 )

@@ -228,7 +228,7 @@ class ComparisonDisplay:
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
         splits = self.table["split"].nunique()
-        title = f"means of {splits} split{'s' * (splits != 1)}, ± 1 standard error"
+        title = f"means of {splits} splits, ± 1 standard error" if splits > 1 else "one split"
         ax.legend(
             frameon=False,
             loc="center left",
@@ -285,5 +285,6 @@ def _view_from(accuracies: Any) -> float:
 
 
 def _plain_text(name: Any) -> str:
-    """Keep matplotlib from reading a name as mathematics."""
-    return str(name).replace("$", r"\$")
+    """Keep matplotlib from reading a name as mathematics or as private."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # matplotlib hides labels that begin so

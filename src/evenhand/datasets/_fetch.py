@@ -91,7 +91,9 @@ def _get(url: str, limit: int, settings: dict[str, str]) -> tuple[bytes, str, st
     """At most ``limit`` bytes of what is at a URL, where it was in the end, and its media type."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
-        raise _NotGotError(f"{parts.scheme or 'no'}: URLs are not read")
+        raise _NotGotError(
+            f"{parts.scheme}: addresses are not read" if parts.scheme else "no http(s) address"
+        )
     host = parts.netloc.rpartition("@")[2]
     query = request.Request(  # noqa: S310
         urlunsplit(parts._replace(netloc=host, fragment="")), headers={"Accept": _ACCEPT}
@@ -104,6 +106,9 @@ def _get(url: str, limit: int, settings: dict[str, str]) -> tuple[bytes, str, st
         )
     try:
         trust = ssl.create_default_context(cafile=settings.get("cert") or None)
+    except OSError as error:
+        raise _NotGotError(f"pip's cert {settings.get('cert')} cannot be read: {error}") from None
+    try:
         opener = request.OpenerDirector()  # build_opener would add file: and ftp:
         for handler in (
             request.ProxyHandler(),
@@ -181,6 +186,8 @@ def download(archive: Archive) -> bytes:
             )
         except _NotGotError as error:
             reasons.append(str(error))
+        except ValueError as error:  # an address that cannot be taken apart
+            reasons.append(f"the index or its link is no address: {error}")
     raise _NotGotError("; ".join(dict.fromkeys(reasons)))
 
 
@@ -225,7 +232,6 @@ def _read_cache(path: Path, sha256: str | None) -> bytes | None:
 
 
 def _write_cache(path: Path, text: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         temporary.write_bytes(gzip.compress(text, mtime=0))
@@ -257,6 +263,18 @@ def _from_archive(record: Dataset, folder: Path, may_download: bool, state: str)
         ) from None
 
 
+def _data_folder(data_home: Any) -> Path:
+    """Make sure of the folder before anything is fetched for it."""
+    try:
+        folder = Path(get_data_home(data_home)) / "evenhand"
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"data_home={data_home!r} cannot hold data ({error}); name another folder."
+        ) from None
+    return folder
+
+
 def fetch_table(
     record: Dataset,
     *,
@@ -269,7 +287,7 @@ def fetch_table(
     """Give the reduced table of a record: from the cache, or else from the source."""
     if source not in ("index", "openml"):
         raise ValueError(f"source={source!r}; use 'index' or 'openml'.")
-    folder = Path(get_data_home(data_home)) / "evenhand"
+    folder = _data_folder(data_home)
     cache = folder / f"{record.name}.csv.gz"
     text = _read_cache(cache, record.table_sha256)
     if text is None:

@@ -50,9 +50,15 @@ def stratified_rows(
         raise ValueError(
             f"group '{levels[z_]}' has one row with label '{labels[y_]}'; a split needs two."
         )
-    train, test = train_test_split(
-        np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
-    )
+    try:
+        train, test = train_test_split(
+            np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"{len(cells)} rows cannot be split with test_size={test_size} so that both parts have "
+            f"every label of every group: {error}"
+        ) from None
     return train, test
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,8 +247,8 @@ def make_census(
     >>> X.shape, X.dtype.name, round(float(y.mean()), 2)
     ((100000, 85), 'float32', 0.25)
     """
-    if n_rows < 1:
-        raise ValueError(f"n_rows={n_rows}; at least one is needed.")
+    if not isinstance(n_rows, Integral) or n_rows < 1:
+        raise ValueError(f"n_rows={n_rows}; a whole number of rows is needed, at least one.")
     if sparse and as_frame:
         raise ValueError("sparse=True and as_frame=True exclude each other.")
     share = _replaced_share(rho)
@@ -262,7 +263,7 @@ def make_census(
         data=X,
         target=y,
         sensitive_features=z,
-        encoder=number_scaler(numbers, as_frame),
+        encoder=number_scaler(numbers, as_frame, center=not sparse),
         feature_names=names,
         DESCR=f"Made by evenhand.datasets.make_census from Adult's rows: {n_rows} rows, rho {rho}.",
     )

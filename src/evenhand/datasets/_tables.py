@@ -32,10 +32,10 @@ def _one_hot(table: pd.DataFrame, columns: list[str], *, drop: bool) -> pd.DataF
     return coded
 
 
-def number_scaler(columns: list[Any], as_frame: bool) -> ColumnTransformer:
+def number_scaler(columns: list[Any], as_frame: bool, center: bool = True) -> ColumnTransformer:
     """Unfitted transformer that standardises the given columns and lets the others through."""
     encoder = ColumnTransformer(
-        [("numbers", StandardScaler(), columns)],
+        [("numbers", StandardScaler(with_mean=center), columns)],
         remainder="passthrough",
         verbose_feature_names_out=False,
     )
@@ -119,6 +119,7 @@ def load_adult(
     return_X_y_z: bool = False,
     *,
     sensitive_as_input: bool | None = None,
+    as_frame: bool = True,
 ) -> Any:
     """Adult: does a person earn more than 50,000 dollars a year? Sensitive attribute: sex.
 
@@ -134,6 +135,8 @@ def load_adult(
         Return ``(X, y, z)`` instead of a Bunch.
     sensitive_as_input : bool, optional
         Whether X has the column ``sex=Male``. By default only in ``"coarse"``.
+    as_frame : bool, default=True
+        Return pandas objects; otherwise arrays, and ``frame`` is None.
 
     Returns
     -------
@@ -173,6 +176,7 @@ def load_adult(
         numbers=numbers,
         frame=table,
         descr=record.datasheet,
+        as_frame=as_frame,
         return_X_y_z=return_X_y_z,
     )
 

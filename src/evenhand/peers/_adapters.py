@@ -483,6 +483,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, _Adapter):
 
     with the rates of the true groups. g is a logistic regression's guess of the group, or "in
     doubt" where it is not sure enough; or the group itself. OxonFair searches the cuts on a grid.
+    Its metrics cannot be pickled, and so neither can a fitted classifier.
     ``predict_proba`` is moved by the cuts so that one half decides: no probability in the strict
     sense.
 

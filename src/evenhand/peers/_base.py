@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from copy import copy
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from evenhand.classifier import FairnessWarning
-from evenhand.inputs import CodedRows, check_labels, check_weights, code_rows, find_groups
+from evenhand.inputs import (
+    CodedRows,
+    check_labels,
+    check_sizes,
+    check_weights,
+    code_rows,
+    find_groups,
+)
 from evenhand.rates import RATES, Rate, as_series, check_missing
 
 __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
@@ -49,14 +57,14 @@ def find_rate(notion: Any) -> Rate:
 
 def check_tau(tau: Any) -> None:
     """Refuse a target that is no ratio."""
-    if not 0 < tau <= 1:
-        raise ValueError(f"tau={tau!r} must be in (0, 1].")
+    if not (isinstance(tau, Real) and 0 < float(tau) <= 1):
+        raise ValueError(f"tau={tau!r} must be a number in (0, 1].")
 
 
 def check_min_share(min_share: Any) -> None:
     """Refuse a least share that leaves nothing."""
-    if not 0 <= min_share < 0.5:
-        raise ValueError(f"min_share={min_share!r} must be in [0, 0.5).")
+    if not (isinstance(min_share, Real) and 0 <= float(min_share) < 0.5):
+        raise ValueError(f"min_share={min_share!r} must be a number in [0, 0.5).")
 
 
 def share_within(counts: FloatArray, min_share: float) -> BoolArray:
@@ -214,6 +222,7 @@ class Peer(ClassifierMixin, BaseEstimator):
             raise ValueError("the groups are missing: pass fit(X, y, sensitive_features=...).")
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
+        check_sizes(X)
         weight, used = check_weights(X, sample_weight)
         groups = find_groups(X, None, None, sensitive_features, used)
         rows = code_rows(X, y, groups, weight, used, None)

@@ -6,22 +6,30 @@ import gc
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import psutil
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import (
+    _safe_indexing,
+    check_consistent_length,
+    check_random_state,
+    get_tags,
+)
 
 from evenhand._versions import package_version
 from evenhand.classifier import FairClassifier
 from evenhand.datasets import stratified_rows
+from evenhand.inputs import check_labels
 from evenhand.notions import NOTIONS, Notion
 from evenhand.peers._adapters import (
     FairlearnExponentiatedGradient,
@@ -129,6 +137,9 @@ METHODS: dict[str, Method] = {
 """The methods :func:`compare` knows by name."""
 
 
+_OWN = ("evenhand", "scikit-learn")
+
+
 class _Data(NamedTuple):
     """The table, its labels, its groups, and the transformer to fit on each training part."""
 
@@ -143,6 +154,14 @@ class _Answer(NamedTuple):
 
     estimator: Any
     counts: Any
+
+
+# Below this share of positives, or of negatives, in a group an answer is no answer.
+MIN_SHARE = FairClassifier().min_share
+
+
+def _takes_sparse(estimator: Any) -> bool:
+    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.sparse)
 
 
 def _predict(estimator: Any, X: Any, z: Any) -> Any:
@@ -208,8 +227,8 @@ def _fit_all(
         else:
             models = [fitted(**{name: value}) for value in values]
         answers = [_Answer(model, counts(model)) for model in models]
-        record, min_share = NOTIONS[notion](2), FairClassifier().min_share
-        return lambda tau: _pick(answers, tau, record, min_share).estimator
+        record = NOTIONS[notion](2)
+        return lambda tau: _pick(answers, tau, record, MIN_SHARE).estimator
     estimator = clone(method.make(notion, seed))
     if hasattr(estimator, "at"):
         estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
@@ -237,12 +256,14 @@ def _run(
     if data.transformer is not None:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
+    if issparse(X[0]) and not _takes_sparse(method.make(notion, seed)):
+        X = [part.toarray() for part in X]
     about = {
         "method": method.name,
         "key": key,
         "split": split,
         "needs_group": bool(getattr(method.make(notion, seed), "needs_group", False)),
-        "versions": ", ".join(f"{p} {package_version(p)}" for p in method.packages),
+        "versions": ", ".join(f"{p} {package_version(p)}" for p in (*_OWN, *method.packages)),
         "error": "",
     }
     try:
@@ -264,14 +285,27 @@ def _run(
                     )
                     row[f"{where}accuracy"] = _accuracy(counts)
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
+                row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
                 each = record.rate.per_group(counts)
                 name = record.rate.name
                 row |= {f"{name}[{g}]": float(r) for g, r in zip(levels, each, strict=True)}
             return rows
-    except Exception as error:  # one failing method must not cost the others' results
+    except (Exception, SystemExit) as error:  # one failure must not cost the others' results
         text = " ".join(str(error).split()) or "no message"
         about["error"] = f"{type(error).__name__}: {text}"
         return [{**about, "tau": tau} for tau in taus]
+
+
+def _takes_groups(estimator: Any) -> bool:
+    """Whether ``fit`` takes ``sensitive_features``, by name or among any keywords."""
+    taken = signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
+    return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
+
+
+_METHODS_HELP = (
+    f"use names among {', '.join(map(repr, METHODS))}, Method records, or a mapping of names to "
+    "estimators."
+)
 
 
 def _as_method(name: str, method: Any) -> Method:
@@ -289,18 +323,17 @@ def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
             methods = [key for key, _ in covered]
     if isinstance(methods, Mapping):
         chosen = {str(name): _as_method(str(name), m) for name, m in methods.items()}
+    elif not isinstance(methods, Iterable):
+        raise ValueError(f"methods is {methods!r}; {_METHODS_HELP}")
     else:
         chosen = {}
         for method in methods:
             if isinstance(method, Method):
                 chosen[method.name] = method
-            elif method in METHODS:
+            elif isinstance(method, str) and method in METHODS:
                 chosen[method] = METHODS[method]
             else:
-                raise ValueError(
-                    f"methods has {method!r}; use names among {', '.join(map(repr, METHODS))}, "
-                    "Method records, or a mapping of names to estimators."
-                )
+                raise ValueError(f"methods has {method!r}; {_METHODS_HELP}")
     if not chosen:
         raise ValueError("methods is empty; name at least one.")
     for key, method in chosen.items():
@@ -310,10 +343,9 @@ def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
                 f"{', '.join(map(repr, method.notions))}; leave it out."
             )
         estimator = method.make(notion, 0)
-        if (
-            not hasattr(estimator, "fit")
-            or "sensitive_features" not in signature(estimator.fit).parameters
-        ):
+        if isinstance(estimator, type):
+            raise ValueError(f"method {key!r} is a class; give an estimator.")
+        if not _takes_groups(estimator):
             raise ValueError(
                 f"method {key!r} has no fit(X, y, *, sensitive_features), which compare calls."
             )
@@ -361,8 +393,9 @@ def compare(
 
     Parameters
     ----------
-    X : array-like or DataFrame of shape (n_samples, n_features)
-        Inputs; numbers, or whatever ``transformer`` makes numbers of.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        Inputs; numbers, or whatever ``transformer`` makes numbers of. Methods that do not take
+        sparse inputs get them dense.
     y : array-like of shape (n_samples,)
         Two-valued labels; the larger one is the favourable outcome.
     sensitive_features : array-like of shape (n_samples,)
@@ -397,10 +430,13 @@ def compare(
         - ``method``, ``key``, ``split``, ``tau``;
         - ``accuracy``, ``rate`` (smallest to largest group rate) on test data,
           ``train_accuracy``, ``train_rate``, and a column for each group's rate;
+        - ``eligible``: whether every group of the test part has between 1% and 99% predicted
+          positives (and, for false discovery, does better than chance): a classifier that answers
+          the same to everybody has a fine rate and is no answer;
         - ``needs_group``: whether it must be told each row's group to predict;
         - ``seconds`` and ``memory_mib``: time, and rise of resident memory, of the method's fits
           on the split for all τ together;
-        - ``versions`` of other packages it ran; ``error``: why it failed, else empty.
+        - ``versions`` of what it ran; ``error``: why it failed, else empty.
 
     See Also
     --------
@@ -429,11 +465,18 @@ def compare(
     wrong = [tau for tau in taus if not 0 < tau <= 1]
     if wrong or not taus:
         raise ValueError(f"taus={taus}; give at least one, each above 0 and at most 1.")
-    if n_splits < 1:
-        raise ValueError(f"n_splits={n_splits}; give at least 1.")
+    if not isinstance(n_splits, Integral) or n_splits < 1:
+        raise ValueError(f"n_splits={n_splits}; give a whole number, at least 1.")
     chosen = _named_methods(methods, notion)
     y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
     check_consistent_length(X, y, z)
+    check_labels(y)
+    labels, y = np.unique(np.asarray(y), return_inverse=True)
+    if len(labels) != 2:
+        raise ValueError(
+            f"y has {len(labels)} distinct value(s), {', '.join(map(repr, labels.tolist()[:5]))}; "
+            "compare needs two."
+        )
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
     parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
     data = _Data(X, y, z, transformer)
@@ -448,9 +491,11 @@ def compare(
             found += rows
             advance(f"{rows[0]['method']}, split {rows[0]['split']}")
     frame = pd.DataFrame(found)
+    if (frame["error"] != "").all():
+        raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     ordered += [c for c in frame if c.startswith(f"{NOTIONS[notion](2).rate.name}[")]
-    ordered += ["needs_group", "seconds", "memory_mib", "versions", "error"]
+    ordered += ["eligible", "needs_group", "seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
     frame = frame.sort_values(

@@ -23,20 +23,31 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         A row for each method and τ: means of ``accuracy``, ``rate``, ``seconds`` and
         ``memory_mib``, standard errors of the first two (``accuracy_se``, ``rate_se``), ``met``
-        (share of the splits whose test rate reaches τ; an undefined rate does not), ``splits``
-        (how many succeeded) and ``error`` (of the first that failed).
+        (share of the splits whose test rate reaches τ with an eligible answer), ``eligible`` (share
+        of the splits with one), ``splits`` (how many succeeded) and ``error`` (of the first that
+        failed). The mean rate is NaN if the rate is undefined on any split.
     """
-    keys = ["key", "method", "needs_group", "tau"]
-    groups = table.assign(met=(table["rate"] >= table["tau"]).where(table["error"] == "")).groupby(
-        keys, sort=False
-    )
-    mean = groups[["accuracy", "rate", "seconds", "memory_mib", "met"]].mean()
-    error = groups[["accuracy", "rate"]].sem().add_suffix("_se")
-    out = mean.join(error)
+    missing = {"key", "method", "needs_group", "tau", "rate", "eligible", "error"} - set(table)
+    if missing:
+        names = ", ".join(map(repr, sorted(missing)))
+        raise ValueError(f"this is no table of compare: it has no column {names}.")
+    # A table read back from a file has lost its empty texts.
+    table = table.assign(error=table["error"].astype(object).where(table["error"].notna(), ""))
+    done = table["error"] == ""
+    table["eligible"] = table["eligible"].astype(float).where(done)
+    met = (table["rate"] >= table["tau"]) & (table["eligible"] == 1)
+    table["met"] = met.astype(float).where(done)
+    groups = table.groupby(["key", "method", "needs_group", "tau"], sort=False)
+    out = groups[["accuracy", "seconds", "memory_mib", "met", "eligible"]].mean()
+    out = out.join(groups[["accuracy", "rate"]].sem().add_suffix("_se"))
     out["splits"] = groups["accuracy"].count()
+    # A mean of the splits that happen to have a rate would flatter a method that often has none.
+    defined = groups["rate"].count() == out["splits"]
+    out["rate"] = groups["rate"].mean().where(defined)
+    out["rate_se"] = out["rate_se"].where(defined)
     out["error"] = groups["error"].agg(lambda texts: next((t for t in texts if t), ""))
-    columns = ["accuracy", "accuracy_se", "rate", "rate_se", "met", "seconds", "memory_mib"]
-    out = out[[*columns, "splits", "error"]].reset_index()
+    columns = ["accuracy", "accuracy_se", "rate", "rate_se", "met", "eligible"]
+    out = out[[*columns, "seconds", "memory_mib", "splits", "error"]].reset_index()
     out.attrs = table.attrs
     return out
 
@@ -48,7 +59,8 @@ def accuracy_at_rate(
 
     The curve joins a method's mean (rate, accuracy) points over τ. At a rate it is worth the best
     of the points at least that fair and of the line between neighbours there; nothing is assumed
-    beyond the fairest point.
+    beyond the fairest point. Points that are eligible on fewer than half of the splits are left
+    out.
 
     Parameters
     ----------
@@ -66,9 +78,10 @@ def accuracy_at_rate(
     means = summarize(table)
     rows = []
     for (key, name, aware), part in means.groupby(["key", "method", "needs_group"], sort=False):
-        part = part.dropna(subset=["rate", "accuracy"]).sort_values("rate")
+        part = part[part["eligible"] >= 0.5].dropna(subset=["rate", "accuracy"])
+        part = part.sort_values("rate")
         row = {"key": key, "method": name, "needs_group": aware}
-        for rate in rates:
+        for rate in np.atleast_1d(rates):
             value, error = _read_curve(part, rate)
             row |= {f"{rate:g}": value, f"{rate:g}_se": error}
         rows.append(row)

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from evenhand._versions import import_extra
 from evenhand.classifier import FairnessWarning
-from evenhand.inputs import CodedRows, check_sizes, merge_alike
+from evenhand.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, LinearPeer
 
 __all__ = ["ZafarClassifier", "ZafarMistreatmentClassifier"]
@@ -50,7 +50,6 @@ class _Logistic:
                 f"solver={solver!r} is none of cvxpy's: "
                 f"{', '.join(map(repr, self.cp.installed_solvers()))}."
             )
-        check_sizes(rows.X)
         rows = merge_alike(rows)
         self.solver, self.l2, self.y, self.z = solver.upper(), l2, rows.y, rows.z
         n = len(rows.y)

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from evenhand.inputs import CodedRows, check_sizes
+from evenhand.inputs import CodedRows, check_scales
 from evenhand.peers._base import FloatArray, ScorePeer
 from evenhand.updates import RULES
 
@@ -189,6 +190,13 @@ def _batches(n: int, size: int, n_steps: int, rng: np.random.Generator) -> Itera
         yield order[bounds[i] : bounds[i + 1]]
 
 
+def _column_scale(X: FloatArray) -> FloatArray:
+    """Give each column's standard deviation; 1/2 for an indicator, however rare its ones are."""
+    scale = X.std(axis=0)
+    indicator = ((X == 0) | (X == 1)).all(axis=0) & (scale > 0)
+    return np.where(indicator, 0.5, scale)
+
+
 class ZhangClassifier(ScorePeer):
     r"""Adversarial debiasing with the projected update.
 
@@ -319,18 +327,28 @@ class ZhangClassifier(ScorePeer):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r}; use one of {', '.join(map(repr, known))}."
                 )
+        kinds: dict[str, Any] = {
+            "alpha": Real,
+            "l2": Real,
+            "learning_rate": Real,
+            "adversary_learning_rate": Real,
+        }
+        kinds |= {"epochs": Integral, "min_steps": Integral, "batch_size": Integral}
         least = {"alpha": 0, "epochs": 1, "min_steps": 0, "batch_size": 1, "l2": 0}
-        for name, low in least.items():
-            if not low <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be at least {low}.")
-        for name in ("learning_rate", "adversary_learning_rate"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be positive.")
-        if self.hidden is not None and self.hidden < 0:
+        for name, kind in kinds.items():
+            value, low = getattr(self, name), least.get(name)
+            if not isinstance(value, kind) or not (value > 0 if low is None else value >= low):
+                what = "a whole number" if kind is Integral else "a number"
+                bound = "above 0" if low is None else f"of at least {low}"
+                raise ValueError(f"{name}={value!r} must be {what} {bound}.")
+            if value == np.inf:
+                raise ValueError(f"{name}={value!r} must be finite.")
+        if self.hidden is not None and not (isinstance(self.hidden, Integral) and self.hidden >= 0):
             raise ValueError(f"hidden={self.hidden!r} must be a number of units or None.")
 
     def _fit(self, rows: CodedRows) -> None:
-        check_sizes(rows.X)
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        check_scales(_column_scale(rows.X), names)
         network = self._network = Network(rows.X.shape[1], self.hidden or 0)
         # Iterates that overflow are dropped below.
         with np.errstate(over="ignore", invalid="ignore"):
