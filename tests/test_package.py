@@ -24,6 +24,7 @@ ORDER = [
     "inputs",
     "progress",
     "classifier",
+    "theory",
     "peers",
     "displays",
     "cli",
