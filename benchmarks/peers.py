@@ -62,27 +62,27 @@ def markdown(name, table, lines):
         "",
         f"## {TITLES[name]}",
         "",
-        f"Means of {splits} splits ± one standard error. *Accuracy at rate r*: the mean test curve "
-        "read at r; a dash where it does not get there.",
+        f"Means of {splits} splits, in brackets one standard error in units of the last digit. "
+        "*Accuracy at rate r*: the mean test curve read at r; a dash where it does not get there. "
+        "†: needs the group to predict.",
         "",
         f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]"
         f"(comparison/{name}.png)",
         "",
-        "| method | needs group | accuracy at rate .80 | at .90 | at .95 | at τ = .8: accuracy | "
-        "test rate | s | MiB |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| method | accuracy at rate .80 | at .90 | at .95 | at τ = .8: accuracy | test rate | s | "
+        "MiB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for _, row in at.iterrows():
         point = four_fifths.loc[row["key"]]
         name_ = f"**{row['method']}**" if row["key"] == "evenhand" else row["method"]
         if point["splits"] == 0:
-            lines.append(f"| {name_} | | failed: {point['error']} | | | | | | |")
+            lines.append(f"| {name_} | failed: {point['error']} | | | | | | |")
             continue
-        cells = [name_, "yes" if row["needs_group"] else "no"]
+        cells = [name_ + " †" * row["needs_group"]]
         for rate in RATES:
             value, error = row[f"{rate:g}"], row[f"{rate:g}_se"]
-            # Non-breaking spaces keep a figure and its error on one line.
-            text = f"{value:.4f}\u00a0±\u00a0{error:.4f}".replace("0.", ".")
+            text = "" if value != value else f"{value:.4f}\u00a0({round(error * 1e4)})"
             cells.append("–" if value != value else text)
         cells.append(f"{point['accuracy']:.4f}")
         cells.append("–" if point["rate"] != point["rate"] else f"{point['rate']:.3f}")
