@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.frontier import sweep
 from evenhand.inputs import (
+    CodedRows,
     as_table,
     blank_groups,
     check_labels,
@@ -277,43 +278,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         if self.notion not in NOTIONS:
             raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
-        check_labels(y)
-        where = self.sensitive_feature
-        table = as_table(X) if isinstance(where, int | str) else X
-        column = group_column(table, where, sensitive_features)
-        X, y = validate_data(
-            self,
-            blank_groups(table, column),
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
-        check_sizes(X)
-        weight, used = check_weights(X, sample_weight)
-        groups = find_groups(table, column, where, sensitive_features, used)
-        rows = code_rows(X, y, groups, weight, used, column)
+        oracle, rows = self._problem(X, y, sensitive_features, sample_weight)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
-        extra = None
-        if self.extra_column == "noise":
-            extra = check_random_state(self.random_state).uniform(size=X.shape[0])
-            extra = extra if used is None else extra[used]
-        else:
-            rows = merge_alike(rows)
-        notion = NOTIONS[self.notion](self.degree)
-        oracle = Oracle(
-            rows.X,
-            rows.y,
-            rows.z,
-            notion=notion,
-            reading=self.reading,
-            adversary_sign=self.adversary_sign,
-            mu=self.mu,
-            l2=self.l2,
-            extra=extra,
-            penalize_extra=extra is not None,
-            sample_weight=rows.weight,
-        )
+        notion = oracle.notion
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         check_scales(oracle.column_scale, names[rows.inputs])
         trouble = self._run(oracle)
@@ -338,6 +305,58 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self._choose()
+
+    def _problem(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        *,
+        reset: bool = True,
+        dtype: Any = (np.float64, np.float32),
+    ) -> tuple[Oracle, CodedRows]:
+        """Check the data and make the oracle of a fit on them.
+
+        ``reset=False``: the data are for an estimator that is fitted already.
+        """
+        check_labels(y)
+        where = self.sensitive_feature
+        table = as_table(X) if isinstance(where, int | str) else X
+        column = group_column(table, where, sensitive_features)
+        X, y = validate_data(
+            self,
+            blank_groups(table, column),
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=list(dtype),
+            order="C",
+        )
+        check_sizes(X)
+        weight, used = check_weights(X, sample_weight)
+        groups = find_groups(table, column, where, sensitive_features, used)
+        rows = code_rows(X, y, groups, weight, used, column)
+        extra = None
+        if self.extra_column == "noise":
+            extra = check_random_state(self.random_state).uniform(size=X.shape[0])
+            extra = extra if used is None else extra[used]
+        else:
+            rows = merge_alike(rows)
+        oracle = Oracle(
+            rows.X,
+            rows.y,
+            rows.z,
+            notion=NOTIONS[self.notion](self.degree),
+            reading=self.reading,
+            adversary_sign=self.adversary_sign,
+            mu=self.mu,
+            l2=self.l2,
+            extra=extra,
+            penalize_extra=extra is not None,
+            sample_weight=rows.weight,
+        )
+        return oracle, rows
 
     def _run(self, oracle: Oracle) -> str:
         """Run the legs into ``trajectory_``; return what went wrong, if anything did."""

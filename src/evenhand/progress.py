@@ -1,4 +1,4 @@
-"""The progress bar of a fit."""
+"""Progress bars: of a fit, and of many jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evenhand.trajectory import Trajectory
 
-__all__ = ["progress_bar"]
+__all__ = ["job_bar", "progress_bar"]
 
 
 @contextmanager
@@ -36,3 +36,19 @@ def progress_bar(
             bar.update(task, description=what, advance=advance, state=state)
 
         yield show
+
+
+@contextmanager
+def job_bar(verbose: int, total: int) -> Iterator[Callable[[str], None]]:
+    """Give a function that moves a bar one job on."""
+    if not verbose:
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+
+    columns = (BarColumn(30), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=total)
+        yield lambda what: bar.update(task, advance=1, description=f"last done: {what}")

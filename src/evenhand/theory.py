@@ -31,22 +31,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import expit
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evenhand.classifier import FairClassifier
-from evenhand.inputs import (
-    as_table,
-    blank_groups,
-    check_labels,
-    check_sizes,
-    check_weights,
-    code_rows,
-    find_groups,
-    group_column,
-    merge_alike,
-)
-from evenhand.notions import NOTIONS, READINGS
+from evenhand.notions import READINGS
 from evenhand.oracle import Moments, Oracle, float64_scores
 from evenhand.solvers import Iteration, Problem
 from evenhand.updates import modified, power_schedule
@@ -957,23 +945,9 @@ def _oracle_of(
     model: FairClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
 ) -> tuple[Oracle, NDArray[np.intp]]:
     """Make the oracle a fit of the model on these data would have, in float64."""
-    check_labels(y)
-    where = model.sensitive_feature
-    table = as_table(X) if isinstance(where, int | str) else X
-    column = group_column(table, where, sensitive_features)
-    X, y = validate_data(
-        model,
-        blank_groups(table, column),
-        y,
-        reset=False,
-        accept_sparse="csr",
-        dtype=np.float64,
-        order="C",
+    oracle, rows = model._problem(
+        X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,)
     )
-    check_sizes(X)
-    weight, used = check_weights(X, sample_weight)
-    groups = find_groups(table, column, where, sensitive_features, used)
-    rows = code_rows(X, y, groups, weight, used, column)
     for name, ours, theirs in (
         ("labels", rows.classes, model.classes_),
         ("groups", rows.groups, model.groups_),
@@ -982,23 +956,4 @@ def _oracle_of(
             raise ValueError(
                 f"the {name} are {list(ours)}; the classifier was fitted with {list(theirs)}."
             )
-    extra = None
-    if model.extra_column == "noise":
-        extra = check_random_state(model.random_state).uniform(size=X.shape[0])
-        extra = extra if used is None else extra[used]
-    else:
-        rows = merge_alike(rows)
-    oracle = Oracle(
-        rows.X,
-        rows.y,
-        rows.z,
-        notion=NOTIONS[model.notion](model.degree),
-        reading=model.reading,
-        adversary_sign=model.adversary_sign,
-        mu=model.mu,
-        l2=model.l2,
-        extra=extra,
-        penalize_extra=extra is not None,
-        sample_weight=rows.weight,
-    )
     return oracle, rows.inputs

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from copy import copy
 from numbers import Real
@@ -125,7 +126,7 @@ def _two_columns(positive: FloatArray) -> FloatArray:
     return np.column_stack([1 - positive, positive])
 
 
-class Peer(ClassifierMixin, BaseEstimator):
+class Peer(ClassifierMixin, BaseEstimator, ABC):
     """Base of the comparators: a two-class estimator fitted with ``sensitive_features``.
 
     A subclass has :meth:`_fit` and :meth:`_positive`, and :meth:`_check_parameters` and
@@ -199,13 +200,13 @@ class Peer(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before anything else is looked at."""
 
+    @abstractmethod
     def _fit(self, rows: CodedRows) -> None:
         """Set the fitted attributes; warnings for the user have ``stacklevel=3``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _positive(self, X: FloatArray) -> FloatArray:
         """Probability of ``classes_[1]`` for checked rows."""
-        raise NotImplementedError
 
     def _answer(self, X: FloatArray) -> BoolArray:
         """Whether ``classes_[1]`` is predicted, for checked rows."""
@@ -253,9 +254,9 @@ class ScorePeer(Peer):
         """
         return self._score(self._check(X))
 
+    @abstractmethod
     def _score(self, X: FloatArray) -> FloatArray:
         """Score of checked rows."""
-        raise NotImplementedError
 
     def _squash(self, score: FloatArray) -> FloatArray:
         """Turn scores into probabilities."""
@@ -329,8 +330,9 @@ class GroupPeer(Peer):
             return X, None
         return X, code_known_groups(self, self.groups_, sensitive_features, len(X))
 
+    @abstractmethod
     def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
-        raise NotImplementedError
+        """Probability of ``classes_[1]`` for checked rows of these groups."""
 
     def _answer(self, X: FloatArray, z: Any = None) -> BoolArray:
         return self._positive(X, z) > 0.5
@@ -378,16 +380,16 @@ class TargetPeer(Peer):
         self._train(rows)
         self._settle(stacklevel=4)
 
+    @abstractmethod
     def _train(self, rows: CodedRows) -> None:
         """Set what choices for ``tau`` are made from."""
-        raise NotImplementedError
 
     def _move(self) -> None:
         """Replace what a choice for a new ``tau`` would change in the estimator it came from."""
 
+    @abstractmethod
     def _choose(self) -> None:
         """Take the best answer for ``tau``; set ``rate_``, ``accuracy_`` and ``feasible_``."""
-        raise NotImplementedError
 
     def _settle(self, stacklevel: int) -> None:
         """Choose, and say so if the target was not reached."""

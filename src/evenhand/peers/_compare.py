@@ -47,6 +47,7 @@ from evenhand.peers._baselines import (
 from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
+from evenhand.progress import job_bar
 from evenhand.rates import RATES, group_counts
 
 __all__ = ["METHODS", "Method", "compare"]
@@ -358,22 +359,6 @@ def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
     return chosen
 
 
-@contextmanager
-def _bar(verbose: int, total: int) -> Iterator[Callable[[str], None]]:
-    """Give a function that moves a progress bar one on."""
-    if not verbose:
-        yield lambda what: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-
-    columns = (BarColumn(30), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("starting", total=total)
-        yield lambda what: bar.update(task, advance=1, description=f"last done: {what}")
-
-
 def compare(
     X: Any,
     y: Any,
@@ -483,7 +468,7 @@ def compare(
     jobs = [(key, method, i) for i in range(n_splits) for key, method in chosen.items()]
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     found: list[dict[str, Any]] = []
-    with _bar(verbose, len(jobs)) as advance:
+    with job_bar(verbose, len(jobs)) as advance:
         for rows in pool(
             delayed(_run)(key, method, data, notion, taus, i, parts[i], int(seeds[i]))
             for key, method, i in jobs
