@@ -16,7 +16,6 @@ from evenhand.oracle import Moments, Oracle
 from evenhand.solvers import AGDPlus, GradientDescent, Pace, solve
 from evenhand.theory import (
     Constants,
-    _smoothness_f,
     agd_classification_bound,
     agd_fairness_bound,
     best_response,
@@ -34,6 +33,7 @@ from evenhand.theory import (
     price_of_fairness,
     step_totals,
 )
+from evenhand.theory._runs import _smoothness_f
 from evenhand.updates import RULES
 
 ONE = Constants(L1=1.0, L2=1.0, G=1.0, G_C=1.0, G_F=1.0, D=1.0, R=1.0)
