@@ -27,6 +27,7 @@ ORDER = [
     "theory",
     "peers",
     "displays",
+    "experiments",
     "cli",
     "__main__",
 ]

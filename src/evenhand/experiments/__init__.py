@@ -1,0 +1,18 @@
+"""The paper's experiments, again, and its claims, judged.
+
+:func:`reproduce` runs them all, or those that are named, and writes tables, pictures and
+``claims.md`` into a folder; ``evenhand reproduce`` does the same from the command line.
+"""
+
+from evenhand.experiments._claims import Claim, Finding, Verdict
+from evenhand.experiments._reproduce import EXPERIMENTS, reproduce
+from evenhand.experiments._runner import Experiment
+
+__all__ = [
+    "EXPERIMENTS",
+    "Claim",
+    "Experiment",
+    "Finding",
+    "Verdict",
+    "reproduce",
+]

@@ -1,0 +1,211 @@
+"""Experiments as records, and the runner: each cell is run once, and what came out is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+import json
+import os
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+import evenhand
+from evenhand._versions import package_version
+from evenhand.experiments._claims import Claim
+
+__all__ = ["Cell", "Experiment", "Rows", "run_experiments", "versions", "write_file"]
+
+Cell = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+# What shows a result and cannot change it.
+_SHOWS = {"cli.py", "__main__.py", "displays.py", "progress.py"}
+_PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of the paper.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line and of its files.
+    title : str
+        What it shows, in a line.
+    cells : callable ``(quick) -> list of dict``
+        The grid: each cell is a small dictionary of numbers and strings, its seed among them.
+    run : callable ``(**cell) -> list of dict``
+        Rows of the table for one cell; a function of the cell alone.
+    draw : callable ``(table) -> Figure``
+        The picture.
+    caption : str
+        What a reader must know to judge the picture.
+    claims : tuple of Claim
+        The paper's statements that its table decides.
+    needs : tuple of str, default=()
+        Packages of the extra ``peers`` that it cannot do without.
+    """
+
+    name: str
+    title: str
+    cells: Callable[[bool], list[Cell]]
+    run: Callable[..., Rows]
+    draw: Callable[[pd.DataFrame], Any]
+    caption: str
+    claims: tuple[Claim, ...]
+    needs: tuple[str, ...] = ()
+
+
+@cache
+def _library_hash() -> str:
+    """Hash of the library's sources that results depend on."""
+    root = Path(evenhand.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.parent.name != "experiments" and path.name not in _SHOWS:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names that a piece of code may look up, in nested functions too."""
+    nested = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
+    """Give the source of a function and of what it uses from the experiments; constants as repr."""
+    function = inspect.unwrap(function)
+    seen[function.__qualname__] = inspect.getsource(function)
+    for name in sorted(_names(function.__code__)):
+        used = function.__globals__.get(name)
+        inner = inspect.unwrap(used) if callable(used) else used
+        if isinstance(inner, types.FunctionType):
+            ours = inner.__module__.startswith("evenhand.experiments")
+            if ours and inner.__qualname__ not in seen:
+                _sources(inner, seen)
+        elif isinstance(used, (str, int, float, tuple, list, dict)):
+            seen[name] = repr(used)
+    return seen
+
+
+def _key(experiment: Experiment, cell: Cell) -> str:
+    """Content of a cell: its values, the code that runs it, the versions it runs on."""
+    content = {
+        "cell": cell,
+        "library": _library_hash(),
+        "code": _sources(experiment.run, {}),
+        "versions": versions(),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def versions() -> str:
+    """Versions that results are made with."""
+    return ", ".join(f"{package} {package_version(package)}" for package in _PACKAGES)
+
+
+def write_file(path: Path, save: Callable[[Path], Any]) -> None:
+    """Have ``save`` write a file, whole or not at all."""
+    part = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        save(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
+    text = json.dumps([{**cell, **row} for row in experiment.run(**cell)])
+    write_file(path, lambda part: part.write_text(text, encoding="utf-8"))
+    return experiment.name
+
+
+def _read_cell(path: Path) -> Rows | None:
+    """Read what a cell gave, if it is there and whole."""
+    try:
+        rows: Rows = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return rows
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    quick: bool = False,
+    n_jobs: int | None = None,
+    advance: Callable[[str], None] = lambda what: None,
+) -> Iterator[tuple[Experiment, pd.DataFrame]]:
+    """Run the cells that have not been run yet; write table and pictures of what is complete.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What to run; the cells of all of them share the workers.
+    out : Path
+        Folder of the results: ``<name>.csv``, ``<name>.png``, ``<name>.svg``, and a folder
+        ``cells`` with a file for each cell, which an interrupted run finds again.
+    quick : bool, default=False
+        The small grid.
+    n_jobs : int, optional
+        Cells at a time.
+    advance : callable, optional
+        Told of each cell that is done.
+
+    Yields
+    ------
+    tuple of (Experiment, DataFrame)
+        An experiment that is complete, and its table: a row for each cell and measurement.
+    """
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    jobs, paths, left = [], {}, {}
+    for experiment in experiments:
+        name, cells = experiment.name, experiment.cells(quick)
+        paths[name] = [out / "cells" / f"{name}-{_key(experiment, c)[:24]}.json" for c in cells]
+        todo = [(c, p) for c, p in zip(cells, paths[name], strict=True) if _read_cell(p) is None]
+        jobs += [(experiment, cell, path) for cell, path in todo]
+        left[name] = len(todo)
+        for _ in range(len(cells) - len(todo)):
+            advance(name)
+    complete = iter(experiments)
+    waiting = next(complete, None)
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for done in itertools.chain([None], pool(delayed(_run_cell)(*job) for job in jobs)):
+        if done is not None:
+            left[done] -= 1
+            advance(done)
+        while waiting is not None and not left[waiting.name]:
+            yield waiting, _write(waiting, paths[waiting.name], out)
+            waiting = next(complete, None)
+
+
+def _write(experiment: Experiment, paths: Sequence[Path], out: Path) -> pd.DataFrame:
+    """Write the table of the cells' rows and its picture, as PNG and as SVG."""
+    # Imported where it is drawn: the library itself does not need matplotlib.
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    table = pd.DataFrame([row for path in paths for row in _read_cell(path) or []])
+    dated = table.assign(versions=versions())
+    write_file(out / f"{experiment.name}.csv", lambda part: dated.to_csv(part, index=False))
+    # Text stays text in the SVG, and the same table gives the same bytes.
+    style: Any = {"svg.hashsalt": "evenhand", "svg.fonttype": "none", "font.size": 9.5}
+    with mpl.rc_context(style):
+        figure = experiment.draw(table)
+        for kind, options in (("png", {"dpi": 130}), ("svg", {"metadata": {"Date": None}})):
+            save = partial(figure.savefig, format=kind, **options)
+            write_file(out / f"{experiment.name}.{kind}", save)
+        plt.close(figure)
+    return table
