@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench peers clean
+.PHONY: demo test test-all lint format types docs bench peers reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -37,6 +37,9 @@ bench: $(VENV)/.demo
 
 peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers.py
+
+reproduce: $(VENV)/.peers
+	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)
 
 clean:
 	rm -rf $(VENV) docs/_build docs/api build dist

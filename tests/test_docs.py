@@ -32,6 +32,7 @@ def test_links_lead_somewhere(path):
 def test_every_public_name_is_in_the_reference():
     import evenhand
     import evenhand.datasets
+    import evenhand.experiments
     import evenhand.peers
     import evenhand.theory
 
@@ -39,7 +40,7 @@ def test_every_public_name_is_in_the_reference():
     names = set(evenhand.__all__) - {"Rate", "RATES", "group_codes"}
     assert names <= set(listed)
     assert {"rates.Rate", "rates.group_codes"} <= set(listed)
-    for module in (evenhand.datasets, evenhand.peers, evenhand.theory):
+    for module in (evenhand.datasets, evenhand.experiments, evenhand.peers, evenhand.theory):
         short = module.__name__.removeprefix("evenhand.")
         data = {name for name in module.__all__ if name.isupper()}
         assert {f"evenhand.{short}.{name}" for name in data} <= set(listed)

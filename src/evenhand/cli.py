@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import evenhand
+
+if TYPE_CHECKING:
+    from evenhand.experiments import Verdict
 
 app = typer.Typer(
     name="evenhand",
     help="Fair classification: one fit, the whole accuracy-fairness frontier.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
 )
 
 
@@ -29,3 +37,103 @@ def main(
     ] = False,
 ) -> None:
     """Fair classification: one fit, the whole accuracy-fairness frontier."""
+
+
+@contextmanager
+def _plain_errors(interrupted: str) -> Iterator[None]:
+    """Turn what a user can mend into a sentence and exit code 1, and an interrupt into 130."""
+    try:
+        yield
+    except OSError as error:
+        typer.echo(f"evenhand: {error.filename}: {error.strerror}.", err=True)
+        raise typer.Exit(1) from None
+    except (ImportError, ValueError) as error:
+        typer.echo(f"evenhand: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
+        raise typer.Exit(130) from None
+
+
+@app.command(
+    help=(
+        "Run the paper's experiments again and judge its claims.\n\n"
+        "Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with "
+        "every statement of the paper, the test that decides it and the verdict. All of it takes "
+        "about half an hour on two cores. What is interrupted goes on where it stopped."
+    ),
+    epilog="Examples: evenhand reproduce --quick · evenhand reproduce rivals noise --out results",
+)
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments to run; all by default.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, few correlations: about a minute.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for tables, pictures and claims.md.",
+            show_default="reproduction, or reproduction-quick",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
+    listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
+    from evenhand import experiments
+
+    if listed:
+        for name, experiment in experiments.EXPERIMENTS.items():
+            typer.echo(f"{name:<18}{experiment.title}")
+        return
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    with _plain_errors(f"What is done is kept in {folder / 'cells'}: run it again to go on."):
+        if jobs == 0:
+            raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
+        verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
+    if as_json:
+        typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts], ensure_ascii=False))
+    else:
+        _show_verdicts(verdicts, folder, quick)
+
+
+_COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}
+
+
+def _show_verdicts(verdicts: list[Verdict], folder: Path, quick: bool) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from evenhand.experiments import tally
+    from evenhand.experiments._claims import CORRECTED, PRINTED
+
+    table = Table(box=box.SIMPLE, pad_edge=False, show_lines=True)
+    table.add_column("", justify="right")
+    table.add_column("claim", ratio=5)
+    table.add_column("printed", ratio=4)
+    table.add_column("corrected", ratio=4)
+    table.add_column("verdict", ratio=2)
+    table.add_column("figure", no_wrap=True)
+    for number, verdict in enumerate(verdicts, 1):
+        found = verdict.findings
+        color = _COLORS.get(verdict.verdict, "cyan")
+        table.add_row(
+            str(number),
+            Text(f"{verdict.claim.statement} ({verdict.claim.place})"),
+            Text(found[PRINTED].value if PRINTED in found else "–"),
+            Text(found[CORRECTED].value),
+            Text(verdict.verdict, style=color),
+            verdict.experiment,
+        )
+    console = Console()
+    console.print(table)
+    console.print(f"{tally(verdicts)}.", markup=False)
+    if quick:
+        console.print("A quick run: one seed, few correlations. A look, not a result.")
+    console.print(f"Tables and pictures are in {folder}, the tests in {folder / 'claims.md'}.")

@@ -4,7 +4,7 @@
 ``claims.md`` into a folder; ``evenhand reproduce`` does the same from the command line.
 """
 
-from evenhand.experiments._claims import Claim, Finding, Verdict
+from evenhand.experiments._claims import Claim, Finding, Verdict, tally
 from evenhand.experiments._reproduce import EXPERIMENTS, reproduce
 from evenhand.experiments._runner import Experiment
 
@@ -15,4 +15,5 @@ __all__ = [
     "Finding",
     "Verdict",
     "reproduce",
+    "tally",
 ]

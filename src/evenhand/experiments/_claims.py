@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -64,6 +64,25 @@ class Verdict:
     findings: dict[str, Finding]
     verdict: str
 
+    def measured(self) -> tuple[str, str]:
+        """Text of what was measured in the printed reading, and in the corrected one."""
+        corrected = self.findings[CORRECTED].value
+        if PRINTED not in self.findings:
+            return "–", corrected
+        printed, ridge = self.findings[PRINTED].value, self.findings[RIDGE].value
+        return (printed if ridge == printed else f"{printed}; ridge 10⁻⁴: {ridge}"), corrected
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as strings and truth values."""
+        return {
+            "claim": self.claim.statement,
+            "place": self.claim.place,
+            "criterion": self.claim.criterion,
+            "experiment": self.experiment,
+            "findings": {name: found._asdict() for name, found in self.findings.items()},
+            "verdict": self.verdict,
+        }
+
 
 def judge(claim: Claim, experiment: str, table: pd.DataFrame) -> Verdict:
     """Hold a claim against a table, in every reading."""
@@ -96,9 +115,10 @@ def means(table: pd.DataFrame, by: str, **where: object) -> pd.DataFrame:
 INTRODUCTION = """\
 Each row is a statement of the paper, in our words, with the test that decides it; the tests were
 written before the full run. *Printed* is the paper's text to the letter, its ridge ½‖w‖² included;
-in brackets the same with a ridge of 10⁻⁴, which does not hold all weights near zero. *Corrected* is
-the reading that the mathematics needs. *Holds*: in the printed and in the corrected reading. The
-figures are means over the seeds; a run that calls nobody positive has no rate and counts as 0.
+after it, where that differs, the same with a ridge of 10⁻⁴, which does not hold all weights near
+zero. *Corrected* is the reading that the mathematics needs. *Holds*: in the printed and in the
+corrected reading. Figures are means over the seeds; a run that calls nobody positive has no rate
+and counts as 0.
 """
 
 
@@ -106,21 +126,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def measured(verdict: Verdict) -> tuple[str, str]:
-    """Text of what was measured in the printed reading, and in the corrected one."""
-    found = verdict.findings
-    corrected = found[CORRECTED].value
-    if PRINTED not in found:
-        return "–", corrected
-    printed, ridge = found[PRINTED].value, found[RIDGE].value
-    return (printed if ridge == printed else f"{printed} ({ridge})"), corrected
-
-
 def tally(verdicts: Sequence[Verdict]) -> str:
     """Count the verdicts, in words."""
     found = [v.verdict for v in verdicts]
-    counts = ", ".join(f"{found.count(name)} {name}" for name in VERDICTS if name in found)
-    return f"{len(found)} claims: {counts}"
+    words = [f"{found.count(name)} {name}" for name in VERDICTS if name in found]
+    plural = [
+        text if text.startswith("1 ") else text.replace(" holds", " hold").replace(" does", " do")
+        for text in words
+    ]
+    return f"{len(found)} claims: {', '.join(plural)}"
 
 
 def claims_markdown(
@@ -139,7 +153,7 @@ def claims_markdown(
     ]
     for number, verdict in enumerate(verdicts, 1):
         claim = verdict.claim
-        printed, corrected = measured(verdict)
+        printed, corrected = verdict.measured()
         cells = (
             str(number),
             f"{claim.statement} ({claim.place})",

@@ -98,6 +98,7 @@ def reproduce(
     >>> verdicts = reproduce(["data"], out="/tmp/data", quick=True)  # doctest: +SKIP
     """
     chosen, folder = _chosen(names), Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
     total = sum(len(experiment.cells(quick)) for experiment in chosen)
     with job_bar(verbose, total) as advance:
         tables = list(run_experiments(chosen, folder, quick=quick, n_jobs=n_jobs, advance=advance))

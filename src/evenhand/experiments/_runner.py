@@ -28,6 +28,8 @@ Rows = list[dict[str, Any]]
 
 # What shows a result and cannot change it.
 _SHOWS = {"cli.py", "__main__.py", "displays.py", "progress.py"}
+# Functions whose sources are part of a cell's content; the library's are as a whole.
+_OURS: tuple[str, ...] = ("evenhand.experiments",)
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
 
 
@@ -90,7 +92,7 @@ def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
         used = function.__globals__.get(name)
         inner = inspect.unwrap(used) if callable(used) else used
         if isinstance(inner, types.FunctionType):
-            ours = inner.__module__.startswith("evenhand.experiments")
+            ours = inner.__module__.startswith(_OURS)
             if ours and inner.__qualname__ not in seen:
                 _sources(inner, seen)
         elif isinstance(used, (str, int, float, tuple, list, dict)):

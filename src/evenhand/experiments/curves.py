@@ -205,6 +205,13 @@ def _never_at_50(table: pd.DataFrame, reading: str) -> Finding:
 
 
 HIGH = "high is halfway from the constant answer to plain logistic regression"
+ENDS_HIGH = f"at iteration 100 a high accuracy and a training rate of at least 0.8; {HIGH}"
+ENDS_ACCURATE = f"at iteration 100 a high accuracy, whatever the rate; {HIGH}"
+FIRST = (
+    "first iteration of the mean curve within 0.005 of NGD's final accuracy and 0.02 of its final "
+    "rate, or above: AGD's is smaller"
+)
+AT_50 = "training rate at iteration 50, modified less normal, is not negative at any ρ"
 
 CURVES = Experiment(
     name="curves",
@@ -229,38 +236,37 @@ CURVES = Experiment(
         Claim(
             "NGD modified ends at a high accuracy and a high rate on Adult",
             "Section 5.2.1, Figure 2 a",
-            f"at iteration 100 a high accuracy and a training rate of at least 0.8; {HIGH}",
+            ENDS_HIGH,
             _reaches(ADULT, "NGD modified", 0.8),
         ),
         Claim(
             "AGD modified ends at a high accuracy and a high rate on Adult",
             "Section 5.2.1, Figure 2 a",
-            "the same",
+            ENDS_HIGH,
             _reaches(ADULT, "AGD modified", 0.8),
         ),
         Claim(
             "NGD modified ends at a high accuracy at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
-            "a high accuracy at iteration 100, whatever the rate",
+            ENDS_ACCURATE,
             _reaches(0.5, "NGD modified", None),
         ),
         Claim(
             "AGD modified ends at a high accuracy at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
-            "the same",
+            ENDS_ACCURATE,
             _reaches(0.5, "AGD modified", None),
         ),
         Claim(
             "AGD modified gets there in fewer iterations than NGD modified on Adult",
             "Section 5.2.1, Figure 2 a",
-            "first iteration of the mean curve within 0.005 of NGD's final accuracy and 0.02 of "
-            "its final rate, or above: AGD's is smaller",
+            FIRST,
             _faster(ADULT),
         ),
         Claim(
             "AGD modified gets there in fewer iterations than NGD modified at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
-            "the same",
+            FIRST,
             _faster(0.5),
         ),
         Claim(
@@ -296,13 +302,13 @@ ITERATION_50 = Experiment(
         Claim(
             "AGD: the modified update is fairer than the normal one for every ρ",
             "Figure 2 c, caption",
-            "training rate at iteration 50, modified less normal, is not negative at any ρ",
+            AT_50,
             _every_rho("AGD"),
         ),
         Claim(
             "NGD: the modified update is fairer than the normal one for every ρ",
             "Figure 2 c, caption",
-            "the same",
+            AT_50,
             _every_rho("NGD"),
         ),
         Claim(

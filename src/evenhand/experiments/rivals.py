@@ -222,9 +222,9 @@ RIVALS = Experiment(
     caption=(
         "Test data. Ours: AGD modified with τ = 0.9 in three readings, and evenhand's "
         "defaults. Zafar in its covariance form, covariance 0; Zhang with the demographic-parity "
-        "adversary, and with that for equalised odds; Celis with τ = 0.9. All are fitted once. A "
-        "cross at the foot: there are runs without a rate, because they call nobody positive or "
-        "failed."
+        "adversary, and with that for equalised odds, weight 0.3; Celis with τ = 0.9. All are "
+        "fitted once. A cross at the foot: there are runs without a rate, because they call "
+        "nobody positive or failed."
     ),
     needs=("cvxpy",),
     claims=(
