@@ -64,9 +64,9 @@ NOISE = Experiment(
     caption=(
         "A column of uniform noise in place of the ones, redrawn for each split, its weight "
         "penalised; AGD modified with τ = 0.8. Above the ratio as the paper prints it, below with "
-        "the largest weight in absolute value. The noise has mean ½ and there is no other constant, "
-        "so its weight is the intercept as well and follows the share of label 1, which grows with "
-        "the correlation."
+        "the largest weight in absolute value. The noise has mean ½ and there is no other "
+        "constant, so its weight is the intercept as well and follows the share of label 1, which "
+        "grows with the correlation."
     ),
     claims=(
         Claim(
