@@ -23,3 +23,4 @@ suppress_warnings = ["ref.ref"]
 html_theme = "furo"
 html_title = "evenhand"
 html_static_path = ["_static"]
+html_css_files = ["wide.css"]

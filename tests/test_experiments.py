@@ -190,7 +190,7 @@ def test_markdown_escapes_and_links():
     verdict = judge(claim, "toy", pd.DataFrame())
     text = claims_markdown([verdict], [toy], ["A note."])
     row = next(line for line in text.splitlines() if line.startswith("| 1"))
-    assert row.count("|") - row.count("\\|") == 8
+    assert row.count("|") - row.count("\\|") == 6
     assert "**holds**" in row
     assert "[toy](#toy)" in row
     assert "## toy" in text
@@ -434,7 +434,7 @@ def test_iterations_are_those_of_the_classifier(reading, method):
 
 def test_reproduce_by_name(tmp_path):
     verdicts = reproduce(["counterexample", "data"], out=tmp_path, quick=True, n_jobs=1)
-    assert [v.experiment for v in verdicts] == ["data"] * 4 + ["counterexample"] * 4
+    assert [v.experiment for v in verdicts] == ["data"] * 4 + ["counterexample"] * 5
     found = {v.claim.statement: v.verdict for v in verdicts}
     assert found["The correlation of label and sex in Adult is 0.21"] == "holds"
     assert found["The modified direction's inner product with g_F is −α‖g_F‖²"] == "holds"
@@ -443,6 +443,18 @@ def test_reproduce_by_name(tmp_path):
     for name in ("data", "counterexample"):
         assert (tmp_path / f"{name}.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_claims_of_complete_experiments_stay(tmp_path, monkeypatch, toy):
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": toy[0], "data": EXPERIMENTS["data"]})
+    reproduce(["toy"], out=tmp_path, quick=True, n_jobs=1)
+    verdicts = reproduce(["data"], out=tmp_path, quick=True, n_jobs=1)
+    assert {v.experiment for v in verdicts} == {"data"}
+    text = (tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert "## toy" in text
+    assert "## data" in text
+    assert "5 claims" in text
+    assert len(runs(toy[1])) == 1
 
 
 def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):

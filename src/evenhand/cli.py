@@ -113,24 +113,20 @@ def _show_verdicts(verdicts: list[Verdict], folder: Path, quick: bool) -> None:
     from evenhand.experiments import tally
     from evenhand.experiments._claims import CORRECTED, PRINTED
 
-    table = Table(box=box.SIMPLE, pad_edge=False, show_lines=True)
+    table = Table(box=box.SIMPLE, pad_edge=False, show_lines=True, expand=True)
     table.add_column("", justify="right")
-    table.add_column("claim", ratio=5)
-    table.add_column("printed", ratio=4)
-    table.add_column("corrected", ratio=4)
-    table.add_column("verdict", ratio=2)
+    table.add_column("claim, and what was measured", ratio=1)
+    table.add_column("verdict", max_width=20)
     table.add_column("figure", no_wrap=True)
     for number, verdict in enumerate(verdicts, 1):
-        found = verdict.findings
+        text = Text(f"{verdict.claim.statement} ({verdict.claim.place})")
+        single = len(verdict.findings) == 1
+        for reading in (CORRECTED,) if single else (PRINTED, CORRECTED):
+            what = "" if single else f"{reading}: "
+            text.append(f"\n{what}{verdict.findings[reading].value}", style="dim")
         color = _COLORS.get(verdict.verdict, "cyan")
-        table.add_row(
-            str(number),
-            Text(f"{verdict.claim.statement} ({verdict.claim.place})"),
-            Text(found[PRINTED].value if PRINTED in found else "–"),
-            Text(found[CORRECTED].value),
-            Text(verdict.verdict, style=color),
-            verdict.experiment,
-        )
+        found = Text(verdict.verdict, style=color)
+        table.add_row(str(number), text, found, verdict.experiment)
     console = Console()
     console.print(table)
     console.print(f"{tally(verdicts)}.", markup=False)

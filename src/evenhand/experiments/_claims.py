@@ -70,7 +70,7 @@ class Verdict:
         if PRINTED not in self.findings:
             return "–", corrected
         printed, ridge = self.findings[PRINTED].value, self.findings[RIDGE].value
-        return (printed if ridge == printed else f"{printed}; ridge 10⁻⁴: {ridge}"), corrected
+        return (printed if ridge == printed else f"{printed}\nridge 10⁻⁴: {ridge}"), corrected
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as strings and truth values."""
@@ -113,17 +113,17 @@ def means(table: pd.DataFrame, by: str, **where: object) -> pd.DataFrame:
 
 
 INTRODUCTION = """\
-Each row is a statement of the paper, in our words, with the test that decides it; the tests were
-written before the full run. *Printed* is the paper's text to the letter, its ridge ½‖w‖² included;
-after it, where that differs, the same with a ridge of 10⁻⁴, which does not hold all weights near
-zero. *Corrected* is the reading that the mathematics needs. *Holds*: in the printed and in the
-corrected reading. Figures are means over the seeds; a run that calls nobody positive has no rate
-and counts as 0.
+Each row is a statement of the paper, in our words, with the test that decides it, written before
+the first full run unless it says otherwise. *Printed* is the paper's text to the letter, its ridge
+½‖w‖² included; under it, where that differs, the same with a ridge of 10⁻⁴, which does not hold all
+weights near zero. *Corrected* is the reading that the mathematics needs. *Holds*: in the printed
+and in the corrected reading. Figures are means over the seeds; a run that calls nobody positive has
+no rate and counts as 0.
 """
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return text.replace("|", "\\|").replace("\n", "<br>")
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
@@ -148,20 +148,16 @@ def claims_markdown(
         *(f"{note}\n" for note in notes),
         f"**{tally(verdicts)}.**",
         "",
-        "| | Claim | Decided by | Printed | Corrected | Verdict | Figure |",
-        "|---|---|---|---|---|---|---|",
+        "| | Claim, and its test | Printed | Corrected | Verdict |",
+        "|---|---|---|---|---|",
     ]
     for number, verdict in enumerate(verdicts, 1):
         claim = verdict.claim
-        printed, corrected = verdict.measured()
         cells = (
             str(number),
-            f"{claim.statement} ({claim.place})",
-            claim.criterion,
-            printed,
-            corrected,
-            f"**{verdict.verdict}**",
-            f"[{verdict.experiment}](#{verdict.experiment})",
+            f"{claim.statement} ({claim.place}).\n*Test*: {claim.criterion}.",
+            *verdict.measured(),
+            f"**{verdict.verdict}**\n[{verdict.experiment}](#{verdict.experiment})",
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     for e in experiments:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from evenhand._versions import import_extra
 from evenhand.experiments._claims import Verdict, claims_markdown, judge_all
-from evenhand.experiments._runner import Experiment, run_experiments, versions, write_file
+from evenhand.experiments._runner import (
+    Experiment,
+    is_complete,
+    run_experiments,
+    versions,
+    write_file,
+)
 from evenhand.experiments.alone import ALONE
 from evenhand.experiments.bounds import BOUNDS
 from evenhand.experiments.counterexample import COUNTEREXAMPLE
@@ -79,7 +85,8 @@ def reproduce(
         Which of :data:`EXPERIMENTS`; all by default.
     out : path, default="reproduction"
         Folder for ``<name>.csv``, ``<name>.png``, ``<name>.svg`` and ``claims.md``. Results of
-        single runs are kept in ``cells`` there: what is interrupted goes on where it stopped.
+        single runs are kept in ``cells`` there: what is interrupted goes on where it stopped, and
+        ``claims.md`` has all experiments that are complete.
     quick : bool, default=False
         One seed, three correlations: a look, in about a minute, not a result.
     n_jobs : int, optional
@@ -99,17 +106,17 @@ def reproduce(
     """
     chosen, folder = _chosen(names), Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    total = sum(len(experiment.cells(quick)) for experiment in chosen)
+    # What was complete before stays in claims.md.
+    every = [e for e in EXPERIMENTS.values() if e in chosen or is_complete(e, folder, quick=quick)]
+    total = sum(len(experiment.cells(quick)) for experiment in every)
     with job_bar(verbose, total) as advance:
-        tables = list(run_experiments(chosen, folder, quick=quick, n_jobs=n_jobs, advance=advance))
+        tables = list(run_experiments(every, folder, quick=quick, n_jobs=n_jobs, advance=advance))
     verdicts = judge_all(tables)
-    notes = [f"Made by `{_command(names, quick)}` with {versions()}."]
+    command = "evenhand reproduce" + " --quick" * quick
+    notes = [f"Made by `{command}` with {versions()}."]
     if quick:
         notes.insert(0, "**A quick run: one seed, three correlations. A look, not a result.**")
-    text = claims_markdown(verdicts, chosen, notes)
+    text = claims_markdown(verdicts, every, notes)
     write_file(folder / "claims.md", lambda part: part.write_text(text, encoding="utf-8"))
-    return verdicts
-
-
-def _command(names: Iterable[str] | None, quick: bool) -> str:
-    return " ".join(["evenhand reproduce", *(names or ()), *(["--quick"] if quick else [])])
+    ran = {experiment.name for experiment in chosen}
+    return [verdict for verdict in verdicts if verdict.experiment in ran]

@@ -21,7 +21,7 @@ import evenhand
 from evenhand._versions import package_version
 from evenhand.experiments._claims import Claim
 
-__all__ = ["Cell", "Experiment", "Rows", "run_experiments", "versions", "write_file"]
+__all__ = ["Cell", "Experiment", "Rows", "is_complete", "run_experiments", "versions", "write_file"]
 
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -100,15 +100,13 @@ def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
     return seen
 
 
-def _key(experiment: Experiment, cell: Cell) -> str:
-    """Content of a cell: its values, the code that runs it, the versions it runs on."""
-    content = {
-        "cell": cell,
-        "library": _library_hash(),
-        "code": _sources(experiment.run, {}),
-        "versions": versions(),
-    }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+def _cells(experiment: Experiment, out: Path, quick: bool) -> Iterator[tuple[Cell, Path]]:
+    """Each cell and its file, named by content: values, the code that runs it, versions."""
+    code, library = _sources(experiment.run, {}), _library_hash()
+    for cell in experiment.cells(quick):
+        content = {"cell": cell, "library": library, "code": code, "versions": versions()}
+        key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        yield cell, out / "cells" / f"{experiment.name}-{key[:24]}.json"
 
 
 @cache
@@ -140,6 +138,11 @@ def _read_cell(path: Path) -> Rows | None:
     except (FileNotFoundError, ValueError):
         return None
     return rows
+
+
+def is_complete(experiment: Experiment, out: Path, *, quick: bool) -> bool:
+    """Whether all cells have been run already."""
+    return all(_read_cell(path) is not None for _, path in _cells(experiment, out, quick))
 
 
 def run_experiments(
@@ -174,10 +177,10 @@ def run_experiments(
     (out / "cells").mkdir(parents=True, exist_ok=True)
     jobs, paths, left = [], {}, {}
     for experiment in experiments:
-        name, cells = experiment.name, experiment.cells(quick)
-        paths[name] = [out / "cells" / f"{name}-{_key(experiment, c)[:24]}.json" for c in cells]
-        todo = [(c, p) for c, p in zip(cells, paths[name], strict=True) if _read_cell(p) is None]
-        jobs += [(experiment, cell, path) for cell, path in todo]
+        name, cells = experiment.name, list(_cells(experiment, out, quick))
+        paths[name] = [path for _, path in cells]
+        todo = [(experiment, cell, path) for cell, path in cells if _read_cell(path) is None]
+        jobs += todo
         left[name] = len(todo)
         for _ in range(len(cells) - len(todo)):
             advance(name)

@@ -93,15 +93,27 @@ def _part(table: pd.DataFrame, reading: str, update: str) -> pd.DataFrame:
     return table[here]
 
 
+def _highest(table: pd.DataFrame, reading: str, update: str) -> pd.Series:
+    """Highest rate of each draw; with the modified update an answer of one kind does not count."""
+    part = _part(table, reading, update)
+    rate = part["rate"].where(part["eligible"] | (update == "normal"))
+    return rate.groupby(part["seed"]).max().fillna(0.0)
+
+
+def _exists(table: pd.DataFrame, reading: str) -> Finding:
+    normal, modified = (_highest(table, reading, name) for name in ("normal", "modified"))
+    both = (normal < 0.8) & (modified >= 0.8)
+    return Finding(f"{both.sum()} of {len(both)} draws", bool(both.any()))
+
+
 def _stays_unfair(table: pd.DataFrame, reading: str) -> Finding:
-    top = _part(table, reading, "normal").groupby("seed")["rate"].max().fillna(0.0)
+    top = _highest(table, reading, "normal")
     text = f"{(top < 0.8).sum()} of {len(top)} draws, highest rate {top.max():.2f}"
     return Finding(text, bool((top < 0.8).all()))
 
 
 def _becomes_fair(table: pd.DataFrame, reading: str) -> Finding:
-    part = _part(table, reading, "modified")
-    top = part["rate"].where(part["eligible"]).groupby(part["seed"]).max().fillna(0.0)
+    top = _highest(table, reading, "modified")
     text = f"{(top >= 0.8).sum()} of {len(top)} draws, least of the highest {top.min():.2f}"
     return Finding(text, bool((top >= 0.8).all()))
 
@@ -131,6 +143,15 @@ COUNTEREXAMPLE = Experiment(
         "⟨g_F, d⟩ = −α‖g_F‖² for the modified direction d (errors below 10⁻¹⁷ are drawn there)."
     ),
     claims=(
+        Claim(
+            "There are data on which the normal update never becomes fair and the modified one "
+            "does",
+            "Section 6.1",
+            "a draw of the counter-example in which no iterate of NGD normal has a training rate "
+            "of 0.8 and one of NGD modified has, with between 1% and 99% of each group called "
+            "positive (test added after the first full run)",
+            _exists,
+        ),
         Claim(
             "On skewed data the normal update never becomes fair",
             "Section 6.1",
