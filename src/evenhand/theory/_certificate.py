@@ -94,6 +94,8 @@ def certificate(
     Certificate
         The numbers.
     """
+    if not isinstance(model, FairClassifier):
+        raise TypeError(f"certificate needs a FairClassifier, not a {type(model).__name__}.")
     check_is_fitted(model)
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
     point = model.frontier_.select(model.tau)
