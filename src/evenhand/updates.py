@@ -20,8 +20,8 @@ Schedule = Callable[[int], float]
 
 
 def normal(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray:
-    r""":math:`d = g_C - \alpha g_F`."""
-    return grad_c - alpha * grad_f
+    r""":math:`d = g_C - \alpha g_F`; of several notions, with a row each, all are added."""
+    return grad_c - alpha * (grad_f.sum(axis=0) if grad_f.ndim == 2 else grad_f)
 
 
 def modified(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray:
@@ -30,13 +30,41 @@ def modified(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray
     The step can no longer undo fairness for the sake of accuracy:
     :math:`\langle g_F, d\rangle = -\alpha\|g_F\|^2` whatever :math:`g_C` is. Where :math:`g_F` is 0
     nothing is projected.
+
+    Of several notions, with a gradient :math:`g_k` in each row,
+
+    .. math:: d = g_C - P g_C - v, \qquad
+        \langle g_k, v\rangle = \alpha\|g_k\|^2 \ \text{for all } k,
+
+    P being the projection on the span of the :math:`g_k`, and v in it: no notion is made worse by
+    another. Where the :math:`g_k` nearly depend on one another such a v is long or there is none;
+    the Gram matrix's pseudo-inverse gives the nearest, and :math:`\|v\|` is at most
+    :math:`\alpha\sum_k\|g_k\|`.
     """  # noqa: E501
+    if grad_f.ndim == 2:
+        return _jointly(grad_c, grad_f, alpha)
     size = np.abs(grad_f).max(initial=0.0)
     if not size > 0:
         return normal(grad_c, grad_f, alpha)
     unit = grad_f / size  # so that the squares below neither vanish nor overflow
     along = (grad_c @ unit) / (unit @ unit)
     return grad_c - (along + alpha * size) * unit
+
+
+def _jointly(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray:
+    """Apply the modified rule to several fairness gradients."""
+    size = np.linalg.norm(grad_f, axis=1)
+    kept = size > 0
+    if not kept.any():
+        return grad_c
+    # Unit vectors: notions differ in scale, and a pseudo-inverse must not take that for dependence.
+    units, size = grad_f[kept] / size[kept, None], size[kept]
+    inverse = np.linalg.pinv(units @ units.T, rcond=1e-8, hermitian=True)
+    v = (alpha * size) @ inverse @ units
+    most, length = alpha * size.sum(), np.linalg.norm(v)
+    if length > most:
+        v *= most / length
+    return grad_c - (units @ grad_c) @ inverse @ units - v
 
 
 RULES: dict[str, Rule] = {"normal": normal, "modified": modified}
