@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import NOTION_NAMES, READING_NAMES, as_layout, make_problem
+from conftest import NOTION_NAMES, PAPER_NOTIONS, READING_NAMES, as_layout, make_problem
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
@@ -69,7 +69,7 @@ def test_gradients_anywhere(seed, case, sign):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("notion", NOTION_NAMES)
+@pytest.mark.parametrize("notion", PAPER_NOTIONS)
 def test_losses_and_counts_by_their_definitions(notion, weighted):
     X, y, z = make_problem()
     weight = np.random.default_rng(1).random(400) + 0.1 if weighted else np.ones(400)
