@@ -88,10 +88,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed"}, default="agd"
-        Accelerated (AGD+), plain, or the paper's Algorithm 2 to the letter.
-    update : {"modified", "normal"}, default="modified"
-        With or without the projection.
+    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic"}, default="agd"
+        Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
+        method.
+    update : {"modified", "normal", "conflict"}, default="modified"
+        With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
         1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
     alpha, alpha_power : float, default=0.03, 0.25

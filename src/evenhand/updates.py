@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RULES", "modified", "normal", "power_schedule"]
+__all__ = ["RULES", "conflict", "modified", "normal", "power_schedule"]
 
 FloatArray = NDArray[np.float64]
 Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
@@ -51,6 +51,23 @@ def modified(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray
     return grad_c - (along + alpha * size) * unit
 
 
+def conflict(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray:
+    r"""Modify only where the gradients disagree, :math:`d = g_C - \alpha g_F - [\langle g_C, g_F\rangle > 0]\,\Pi_{g_F} g_C`.
+
+    Going down :math:`g_C` lowers the fairness objective where the inner product is positive;
+    elsewhere it raises it, and nothing need be removed. Of several notions those with a positive
+    one are taken together.
+    """  # noqa: E501
+    rows = np.atleast_2d(grad_f)
+    against = rows @ grad_c > 0
+    if not against.any():
+        return normal(grad_c, grad_f, alpha)
+    if grad_f.ndim == 1:
+        return modified(grad_c, grad_f, alpha)
+    others = rows[~against].sum(axis=0)
+    return modified(grad_c, rows[against], alpha) - alpha * others
+
+
 def _jointly(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray:
     """Apply the modified rule to several fairness gradients."""
     size = np.linalg.norm(grad_f, axis=1)
@@ -67,7 +84,7 @@ def _jointly(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray
     return grad_c - (units @ grad_c) @ inverse @ units - v
 
 
-RULES: dict[str, Rule] = {"normal": normal, "modified": modified}
+RULES: dict[str, Rule] = {"normal": normal, "modified": modified, "conflict": conflict}
 """Update rules by name."""
 
 
