@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -31,7 +31,7 @@ from evenhand.inputs import (
     group_column,
     merge_alike,
 )
-from evenhand.notions import NOTIONS, READINGS
+from evenhand.notions import READINGS, find_notion
 from evenhand.oracle import Oracle
 from evenhand.progress import progress_bar
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
@@ -75,20 +75,24 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    notion : {"statistical_parity", "false_discovery"}, default="statistical_parity"
-        Which rate the groups shall share: the selection rate, or the false discovery rate.
-    tau : float, default=0.8
-        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule.
+    notion : str or list of str, default="statistical_parity"
+        Which rate the groups shall share, a name in :data:`evenhand.notions.NOTIONS`:
+        ``"statistical_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``,
+        ``"equalized_odds"``, ``"false_discovery"`` and others. Of several, all must hold.
+    tau : float or list of float, default=0.8
+        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule. Several
+        notions may have a target each.
     reading : {"corrected", "printed"}, default="corrected"
         The paper's formulas as mended, or to the letter. The paper's own runs are
         ``reading="printed", l2=1.0, mu=10.0, alpha=0.1, alpha_power=0.5, step=0.1, max_iter=100,
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed"}, default="agd"
-        Accelerated (AGD+), plain, or the paper's Algorithm 2 to the letter.
-    update : {"modified", "normal"}, default="modified"
-        With or without the projection.
+    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic"}, default="agd"
+        Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
+        method.
+    update : {"modified", "normal", "conflict"}, default="modified"
+        With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
         1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
     alpha, alpha_power : float, default=0.03, 0.25
@@ -125,13 +129,21 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         1 shows a progress bar with loss, accuracy and rate.
     n_iterates : int, default=100
         Iterates of a leg that are kept for the frontier, evenly spaced.
+    min_group_size : int, default=30
+        Of more than two groups, those with fewer rows are fitted but not compared: their rates are
+        mostly chance. They are in ``small_groups_``.
+    bins : int or list of float, optional
+        The sensitive attribute is a number, such as age. The adversary then guesses its value, and
+        rates are compared between bins: as many of equal size, or those between the values given.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels; the second is the favourable one.
-    groups_ : ndarray of shape (2,)
-        The groups.
+    groups_ : ndarray of shape (n_groups,)
+        The groups that are compared.
+    small_groups_ : dict
+        Groups too small to be compared, and how many rows they have.
     coef_ : ndarray of shape (1, n_features)
         Weights of the chosen point.
     intercept_ : ndarray of shape (1,)
@@ -172,8 +184,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "notion": [str],  # looked up at fit: users may register their own
-        "tau": [Interval(Real, 0, 1, closed="right")],
+        "notion": [str, list, tuple],  # looked up at fit: users may register their own
+        "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
         "solver": [StrOptions(set(SOLVERS))],
@@ -194,12 +206,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
     }
 
     def __init__(
         self,
-        notion: str = "statistical_parity",
-        tau: float = 0.8,
+        notion: str | Sequence[str] = "statistical_parity",
+        tau: float | Sequence[float] = 0.8,
         *,
         reading: str = "corrected",
         degree: int = 2,
@@ -221,6 +235,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
         n_iterates: int = 100,
+        min_group_size: int = 30,
+        bins: Any = None,
     ) -> None:
         self.notion = notion
         self.tau = tau
@@ -244,6 +260,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.n_iterates = n_iterates
+        self.min_group_size = min_group_size
+        self.bins = bins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,9 +281,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             Inputs, numeric and of similar scales. float32 stays float32.
         y : array-like of shape (n_samples,)
             Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,), optional
-            Group of each row, two values of any type. Not needed if the constructor's
-            ``sensitive_feature`` says where to find it.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row, values of any type; several columns are crossed. Not needed if the
+            constructor's ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
             to 1.
@@ -276,10 +294,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
-        if self.notion not in NOTIONS:
-            raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
         oracle, rows = self._problem(X, y, sensitive_features, sample_weight)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
+        self.small_groups_ = rows.small
         notion = oracle.notion
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         check_scales(oracle.column_scale, names[rows.inputs])
@@ -320,6 +337,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
         ``reset=False``: the data are for an estimator that is fitted already.
         """
+        notion = find_notion(self.notion, self.degree, self.tau)
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
@@ -336,7 +354,17 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         check_sizes(X)
         weight, used = check_weights(X, sample_weight)
         groups = find_groups(table, column, where, sensitive_features, used)
-        rows = code_rows(X, y, groups, weight, used, column)
+        rows = code_rows(
+            X,
+            y,
+            groups,
+            weight,
+            used,
+            column,
+            min_group_size=self.min_group_size,
+            bins=self.bins,
+            two_groups=False,
+        )
         extra = None
         if self.extra_column == "noise":
             extra = check_random_state(self.random_state).uniform(size=X.shape[0])
@@ -347,7 +375,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             rows.X,
             rows.y,
             rows.z,
-            notion=NOTIONS[self.notion](self.degree),
+            notion=notion,
+            n_groups=len(rows.groups),
+            quantity=rows.quantity,
             reading=self.reading,
             adversary_sign=self.adversary_sign,
             mu=self.mu,
@@ -360,7 +390,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _run(self, oracle: Oracle) -> str:
         """Run the legs into ``trajectory_``; return what went wrong, if anything did."""
-        trajectory = self.trajectory_ = Trajectory(oracle.notion.rate)
+        trajectory = self.trajectory_ = Trajectory(oracle.notion.rate, oracle.n_groups)
         legs, trouble, done = LEGS[self.init], "", 0
         starts = {"zero": np.zeros(oracle.n_weights)}
         n_kept = min(self.n_iterates, self.max_iter)
@@ -410,7 +440,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for ``tau``."""
-        point = self.frontier_.select(self.tau)
+        point = self.frontier_.select(float(np.max(self.tau)))
         w = self.trajectory_.iterates[point.iterate]
         self.coef_ = np.zeros((1, self.n_features_in_))
         self.coef_[0, self._inputs] = w[:-1]
@@ -440,7 +470,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         tau : float
-            The new target, in (0, 1].
+            The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
+            the others stay in proportion.
 
         Returns
         -------
@@ -451,6 +482,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.tau = tau
         other._validate_params()
+        if np.ndim(tau):
+            raise ValueError(f"tau={tau}; give one number, the target of the strictest notion.")
+        if np.ndim(self.tau):
+            other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
         return other._choose()
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -85,7 +85,7 @@ class FrontierDisplay:
         check_is_fitted(estimator)
         display = cls(
             estimator.frontier_,
-            tau=estimator.tau,
+            tau=float(np.max(estimator.tau)),
             chosen=(estimator.rate_, estimator.accuracy_),
             feasible=estimator.feasible_,
         ).plot(ax=ax, **kwargs)

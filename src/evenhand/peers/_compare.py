@@ -287,9 +287,9 @@ def _run(
                     row[f"{where}accuracy"] = _accuracy(counts)
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
-                each = record.rate.per_group(counts)
-                name = record.rate.name
-                row |= {f"{name}[{g}]": float(r) for g, r in zip(levels, each, strict=True)}
+                for part in record.rate.parts:
+                    each = zip(levels, part.per_group(counts), strict=True)
+                    row |= {f"{part.name}[{g}]": float(r) for g, r in each}
             return rows
     except (Exception, SystemExit) as error:  # one failure must not cost the others' results
         text = " ".join(str(error).split()) or "no message"
@@ -479,7 +479,8 @@ def compare(
     if (frame["error"] != "").all():
         raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
-    ordered += [c for c in frame if c.startswith(f"{NOTIONS[notion](2).rate.name}[")]
+    names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
+    ordered += [c for c in frame if c.startswith(names)]
     ordered += ["eligible", "needs_group", "seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
