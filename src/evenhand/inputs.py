@@ -28,6 +28,7 @@ __all__ = [
     "find_groups",
     "group_column",
     "merge_alike",
+    "take_rows",
 ]
 
 # A number with more distinct values than this is a quantity, not a group.
@@ -185,7 +186,7 @@ def check_sizes(X: Any) -> None:
 class CodedRows(NamedTuple):
     """The rows that count: inputs, labels and groups as 0 and 1, weights.
 
-    ``inputs`` are the columns of the user's X that X has.
+    ``inputs`` are the columns of the user's X that X has; ``extra`` is the noise column, if any.
     """
 
     X: Any
@@ -195,6 +196,14 @@ class CodedRows(NamedTuple):
     inputs: NDArray[np.intp]
     classes: NDArray[Any]
     groups: NDArray[Any]
+    extra: NDArray[np.float64] | None = None
+
+
+def take_rows(rows: CodedRows, index: Any) -> CodedRows:
+    """Take some of the rows; classes and groups stay those of all."""
+    weight, extra = (None if v is None else v[index] for v in (rows.weight, rows.extra))
+    X, y, z = (v[index] for v in (rows.X, rows.y, rows.z))
+    return rows._replace(X=X, y=y, z=z, weight=weight, extra=extra)
 
 
 def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int | None) -> CodedRows:
