@@ -45,6 +45,7 @@ from evenhand.selection import (
     count_points,
     label_strata,
     pool_folds,
+    rows_of,
     split_folds,
     split_rows,
 )
@@ -455,7 +456,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             from sklearn.model_selection import check_cv  # imports half of scikit-learn
 
             splits = check_cv(self.cv, rows.y, classifier=True).split(np.zeros(n), rows.y)
-            parts = [(np.arange(n)[a], np.arange(n)[b]) for a, b in splits]
+            parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
         for fitted, _ in parts:
             check_part(rows.z[fitted], rows.y[fitted], names)
         return parts

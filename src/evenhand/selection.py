@@ -46,6 +46,7 @@ __all__ = [
     "pool_folds",
     "ratio_bound",
     "rows_factor",
+    "rows_of",
     "split_folds",
     "split_rows",
 ]
@@ -199,6 +200,17 @@ def check_part(
                 f"no row {what} {known[int(missing[0])]!r} is left to fit to when others are held "
                 "out; hold out fewer, or bring more rows."
             )
+
+
+def rows_of(index: Any, n_rows: int) -> NDArray[np.intp]:
+    """Numbers of the rows that a user's split names, by number or by a mask."""
+    try:
+        return np.arange(n_rows)[index]
+    except IndexError:
+        raise ValueError(
+            f"cv names rows that are not among the {n_rows} of positive weight; give the numbers "
+            "of rows among those."
+        ) from None
 
 
 def _shuffled(strata: NDArray[np.intp], random: Any) -> list[NDArray[np.intp]]:
@@ -460,7 +472,9 @@ class Guarantee:
         )
         if self.rows_needed is None:
             return text + "at these rates no number of rows would be enough"
-        return text + f"at these rates about {self.rows_needed:,} rows in all would be needed"
+        digits = 10 ** max(len(str(self.rows_needed)) - 2, 0)  # two of them are enough
+        needed = ceil(self.rows_needed / digits) * digits
+        return text + f"at these rates about {needed:,} rows in all would be needed"
 
 
 class Choice(NamedTuple):
