@@ -458,6 +458,13 @@ class TestClassifier:
         np.testing.assert_array_equal(loaded.at(0.7).coef_, model.at(0.7).coef_)
         assert "selection='certified'" in repr(model)
 
+    def test_at_goes_by_the_fit_not_by_later_parameters(self, data, models):
+        model = clone(models["holdout"]).fit(data[0], data[1], sensitive_features=data[2])
+        expected = model.at(0.7)
+        model.set_params(selection="certified", delta=0.5)
+        assert model.at(0.7).guarantee_ is None
+        assert model.at(0.7).rate_ == expected.rate_
+
     def test_refit_with_another_selection_forgets(self, data):
         model = fit(*data, selection="certified")
         model.set_params(selection="train").fit(data[0], data[1], sensitive_features=data[2])

@@ -36,7 +36,6 @@ from evenhand.notions import NOTIONS, READINGS
 from evenhand.oracle import Oracle
 from evenhand.progress import progress_bar
 from evenhand.selection import (
-    SELECTIONS,
     HeldOut,
     candidates,
     check_part,
@@ -61,6 +60,13 @@ LEGS = {
     "optimum": ("optimum",),
     "both": ("optimum", "zero"),
     "auto": ("optimum",),
+}
+# Where a selection looks at rates.
+PLACES = {
+    "train": "on the training data",
+    "holdout": "on the held-out rows",
+    "crossfit": "out of fold",
+    "certified": "on the held-out rows",
 }
 
 
@@ -131,9 +137,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     selection : {"train", "holdout", "crossfit", "certified"}, default="train"
         On which rows the point is chosen for ``tau``.
 
-        - ``"train"``: on those it was fitted to, as in the paper. Its rate is less on others.
-        - ``"holdout"``: on a share of the rows, set aside before. As often above τ on new rows as
-          below.
+        - ``"train"``: on those it was fitted to, as in the paper. On others its rate is often less.
+        - ``"holdout"``: on a share of the rows, set aside before the fit. On new rows its rate is
+          above τ about as often as below.
         - ``"crossfit"``: the same without losing rows: ``cv`` fits, each to all folds but one, tell
           what target to ask of the fit to all rows so that τ is reached out of fold.
         - ``"certified"``: the point's rate in the population is at least τ with confidence
@@ -238,7 +244,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "extra_column": [StrOptions({"ones", "noise"})],
         "cut": ["boolean"],
         "min_share": [Interval(Real, 0, 0.5, closed="left")],
-        "selection": [StrOptions(set(SELECTIONS))],
+        "selection": [StrOptions(set(PLACES))],
         "holdout": [Interval(Real, 0, 1, closed="neither")],
         "cv": ["cv_object"],
         "delta": [Interval(Real, 0, 1, closed="neither")],
@@ -352,6 +358,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             f"between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted positives in "
             f"every group{' and a rate better than chance' * oracle.notion.better_than_chance}"
         )
+        # As of this fit, whatever set_params does before `at`.
+        self._certify = self.delta if self.selection == "certified" else None
+        self._where = PLACES[self.selection]
         self.held_out_ = None
         if split:
             fitted, held = parts[0]
@@ -575,8 +584,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for ``tau``."""
-        certify = self.delta if self.selection == "certified" else None
-        choice = choose(self.frontier_, self.held_out_, self._rate, self.tau, certify=certify)
+        choice = choose(self.frontier_, self.held_out_, self._rate, self.tau, certify=self._certify)
         point = self.point_ = choice.point
         w = self.trajectory_.iterates[point.iterate]
         self.coef_ = np.zeros((1, self.n_features_in_))
@@ -594,9 +602,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 if len(self.frontier_)
                 else f"no point has {self._requirement}"
             )
-            places = {"train": "on the training data", "crossfit": "out of fold"}
-            where = places.get(self.selection, "on the held-out rows")
-            missed = f"tau={self.tau} was not reached {where} for {self.notion}: {best}"
+            missed = f"tau={self.tau} was not reached {self._where} for {self.notion}: {best}"
             warnings.warn(
                 f"{self.guarantee_ or missed}. The classifier is kept with feasible_=False.",
                 FairnessWarning,

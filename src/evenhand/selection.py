@@ -53,7 +53,6 @@ __all__ = [
 
 FloatArray = NDArray[Any]
 
-SELECTIONS = ("train", "holdout", "crossfit", "certified")
 # Scores held at once while points are counted.
 COUNT_SCORES = 1 << 22
 # More rows than this many times those at hand are as good as no number at all.
