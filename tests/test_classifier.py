@@ -543,7 +543,7 @@ class TestBadInput:
             ({"min_share": 0.5}, "min_share"),
             ({"degree": 0}, "degree"),
             ({"extra_column": "twos"}, "noise"),
-            ({"selection": "certified"}, "train"),
+            ({"selection": "lucky"}, "train"),
         ],
         ids=str,
     )

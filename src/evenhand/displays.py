@@ -86,7 +86,7 @@ class FrontierDisplay:
         display = cls(
             estimator.frontier_,
             tau=float(np.max(estimator.tau)),
-            chosen=(estimator.rate_, estimator.accuracy_),
+            chosen=(estimator.point_.rate, estimator.point_.accuracy),
             feasible=estimator.feasible_,
         ).plot(ax=ax, **kwargs)
         display._own_figure = ax is None

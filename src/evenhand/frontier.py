@@ -81,6 +81,10 @@ class Frontier:
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
         for luck. The others have higher rates, which may be luck.
+    wary : Frontier, optional
+        Every point that no other beats in accuracy and in its rate less the margin: also those that
+        others beat in accuracy and in the rate itself, which have more positives and so a surer
+        rate. Sorted by falling accuracy.
     """
 
     iterate: NDArray[np.intp]
@@ -93,6 +97,7 @@ class Frontier:
     rate_name: str = "rate"
     complete: bool = True
     n_sure: int = 0
+    wary: Frontier | None = None
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -310,22 +315,27 @@ def sweep(
             eligible = notion.eligible(last.counts[:, :compared], min_share) & (last.rate >= 0)
             best = {"rate": last.take(eligible)}
     every = best["rate"]
-    chosen = best.get("sure", every).pareto("rate")
+    wary = best.get("sure", every)
+    chosen = wary.pareto("rate")
     beyond = every.take(every.rate > chosen.rate.max(initial=-1.0))
     n_sure = len(chosen.rate)
     chosen = chosen.join([beyond])
-    return Frontier(
-        chosen.iterate,
-        chosen.cut,
-        chosen.accuracy,
-        chosen.rate,
-        chosen.counts,
-        groups=list(groups),
-        last=_point(last, 0, feasible=False),
-        rate_name=notion.rate.ratio_name,
-        complete=complete,
-        n_sure=n_sure,
-    )
+
+    def frontier(points: _Points, **about: Any) -> Frontier:
+        return Frontier(
+            points.iterate,
+            points.cut,
+            points.accuracy,
+            points.rate,
+            points.counts,
+            groups=list(groups),
+            last=_point(last, 0, feasible=False),
+            rate_name=notion.rate.ratio_name,
+            complete=complete,
+            **about,
+        )
+
+    return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
 
 
 def _point(points: Any, i: int, *, feasible: bool) -> Point:

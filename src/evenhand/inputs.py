@@ -29,6 +29,7 @@ __all__ = [
     "find_groups",
     "group_column",
     "merge_alike",
+    "take_rows",
 ]
 
 # A number with more distinct values than this is a quantity, not a group.
@@ -181,7 +182,8 @@ class CodedRows(NamedTuple):
 
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
     the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
-    is the standardised attribute of which the groups are bins, if they are.
+    is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
+    column, if any.
     """
 
     X: Any
@@ -193,6 +195,16 @@ class CodedRows(NamedTuple):
     groups: NDArray[Any]
     small: dict[Any, int]
     quantity: NDArray[np.float64] | None = None
+    extra: NDArray[np.float64] | None = None
+
+
+def take_rows(rows: CodedRows, index: Any) -> CodedRows:
+    """Take some of the rows; classes and groups stay those of all."""
+    weight, extra, quantity = (
+        None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
+    )
+    X, y, z = (v[index] for v in (rows.X, rows.y, rows.z))
+    return rows._replace(X=X, y=y, z=z, weight=weight, extra=extra, quantity=quantity)
 
 
 def code_rows(
