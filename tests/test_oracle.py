@@ -213,7 +213,7 @@ def test_adversary_smoothness_is_a_quarter_of_the_largest_eigenvalue():
 def test_extreme_scores_stay_finite(notion, reading):
     oracle = make_oracle(notion, reading=reading)
     for size in (1e2, 1e5):
-        m = oracle.evaluate(np.full(6, size), np.full(3, size), 1.0)
+        m = oracle.evaluate(np.full(6, size), np.full(oracle.n_adversary, size), 1.0)
         assert all(np.isfinite(v).all() for v in m)
     # A certain and right prediction costs nothing, however certain.
     X = np.array([[1e4], [-1e4], [1.0], [-1.0]])

@@ -237,7 +237,7 @@ class TestChoice:
     def test_without_points(self):
         frontier = frontier_of(np.ones((1, 2, 2, 2)))
         empty = Frontier(
-            *(v[:0] for v in (frontier.iterate, *_columns(frontier))), [], frontier.last
+            *(v[:0] for v in (frontier.iterate, *_columns(frontier))), [0, 1], frontier.last
         )
         for certify in (None, 0.05):
             held = held_of(empty, np.zeros((0, 2, 2, 2)))
@@ -358,7 +358,7 @@ class TestClassifier:
             _, counts = group_counts(y[out], predicted, sensitive_features=z[out])
             np.testing.assert_array_equal(counts, held.counts[i])
         _, counts = group_counts(y[out], model.predict(X[out]), sensitive_features=z[out])
-        assert model.rate_ == pytest.approx(float(RATES[model._rate.name].ratio(counts)))
+        assert model.rate_ == pytest.approx(float(model._rate.ratio(counts)))
         assert model.accuracy_ == pytest.approx(np.mean(model.predict(X[out]) == y[out]))
         assert len(held.to_frame()) == len(points) == len(held.bound)
         assert (points is model.frontier_) == (name == "holdout")
@@ -647,3 +647,31 @@ def interrupt_at(monkeypatch, call):
         return original(self, *args, **kwargs)
 
     monkeypatch.setattr(Oracle, "evaluate", evaluate)
+
+
+def test_several_rates_cost_no_more_confidence():
+    from evenhand.rates import EQUALIZED_ODDS
+
+    counts = np.random.default_rng(0).integers(50, 100, (5, 3, 2, 2)).astype(float)
+    each = [ratio_bound(counts, part, 0.05) for part in EQUALIZED_ODDS.parts]
+    np.testing.assert_array_equal(ratio_bound(counts, EQUALIZED_ODDS, 0.05), np.minimum(*each))
+
+
+@pytest.mark.parametrize("selection", ["holdout", "crossfit", "certified"])
+def test_three_groups_and_a_small_one(selection):
+    rng = np.random.default_rng(0)
+    n = 3000
+    z = rng.integers(0, 3, n)
+    X = rng.standard_normal((n, 3)) + 0.5 * z[:, None] * [1, 0, 0]
+    y = (X[:, 0] + X[:, 1] + rng.logistic(size=n) > 0.5).astype(int)
+    names = np.array(["a", "b", "c"], dtype=object)[z]
+    names[:9] = "few"
+    model = FairClassifier(tau=0.6, selection=selection, random_state=0)
+    model.fit(X, y, sensitive_features=names)
+    assert model.small_groups_ == {"few": 9}
+    assert model.feasible_
+    assert model.held_out_.counts.shape[1:] == (4, 2, 2)
+    known = names != "few"
+    _, counts = group_counts(y[known], model.predict(X)[known], sensitive_features=names[known])
+    assert RATES["selection_rate"].ratio(counts) > 0.5
+    assert model.at(0.5).accuracy_ >= model.accuracy_ - 0.02
