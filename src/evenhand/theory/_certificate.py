@@ -98,7 +98,7 @@ def certificate(
         raise TypeError(f"certificate needs a FairClassifier, not a {type(model).__name__}.")
     check_is_fitted(model)
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
-    point = model.frontier_.select(model.tau)
+    point = model.point_
     uncut = model.trajectory_.iterates[point.iterate]
     last = uncut[-1] if model.extra_column == "noise" else model.intercept_[0]
     w = np.append(model.coef_[0, inputs], last)
