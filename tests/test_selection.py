@@ -425,7 +425,7 @@ class TestClassifier:
         if name == "holdout":
             random = np.random.RandomState(0)
             noise = random.uniform(size=len(y))
-            _, out = split_rows(z * 2 + y, 0.4, random)
+            _, out = split_rows(z * 2 + y, 0.5, random)
             scores = X @ model.coef_[0] + model.intercept_[0] + model.noise_coef_ * noise
             _, counts = group_counts(y[out], scores[out] > 0, sensitive_features=z[out])
             assert float(RATE.ratio(counts)) == model.rate_
@@ -475,7 +475,8 @@ class TestClassifier:
         X, y, z = make_problem(n=2000, n_features=3)
         X = np.round(X).clip(-1, 2)
         model = fit(X, y, z, selection="holdout", tau=0.5)
-        assert model.held_out_.counts[0].sum() == model.held_out_.n_rows == 800
+        assert model.held_out_.counts[0].sum() == model.held_out_.n_rows
+        assert abs(model.held_out_.n_rows - 1000) <= 2
 
 
 class TestWeights:
@@ -486,7 +487,7 @@ class TestWeights:
         model = fit(X, y, z, sample_weight=weight, selection=name, tau=0.4)
         total = weight.sum()
         if name == "holdout":
-            _, out = split_rows(z * 2 + y, 0.4, np.random.RandomState(0))
+            _, out = split_rows(z * 2 + y, 0.5, np.random.RandomState(0))
             total = weight[out].sum()
         np.testing.assert_allclose(model.held_out_.counts.sum(axis=(1, 2, 3)), total)
         assert np.isnan(model.held_out_.bound).all()
@@ -602,7 +603,8 @@ class TestWhenThingsGoWrong:
         with pytest.warns(FairnessWarning, match="no point"):
             model = fit(X, y, z, selection=name)
         assert not model.feasible_
-        assert np.isnan(model.rate_)
+        # The last iterate says the same to everybody: yes, or no.
+        assert np.isnan(model.rate_) or model.rate_ == 1
         assert 0 <= model.accuracy_ <= 1
 
     @pytest.mark.parametrize("name", ["holdout", "certified"])

@@ -150,7 +150,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
           1 − ``delta``, or ``feasible_`` is False. Tests on held-out rows, the fairest point first,
           by exact bounds (:func:`evenhand.selection.ratio_bound`). For unweighted rows that are
           independent draws from one population.
-    holdout : float, default=0.4
+    holdout : float, default=0.5
         Share of the rows held out by ``"holdout"`` (at random within each label of each group) and
         by ``"certified"`` (at random within each group: the labels held out must not depend on the
         labels fitted to).
@@ -289,7 +289,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         cut: bool = True,
         min_share: float = 0.01,
         selection: str = "train",
-        holdout: float = 0.4,
+        holdout: float = 0.5,
         cv: Any = 5,
         delta: float = 0.05,
         sensitive_feature: int | str | Callable[[Any], Any] | None = None,
