@@ -14,7 +14,6 @@ import argparse
 import sys
 import time
 import warnings
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -100,11 +99,10 @@ def run_split(data, method, run):
     return rows
 
 
-@cache
 def truth(n_rows):
     """Rows of the generator that no fit has seen: inputs, and group × label as one number."""
-    chunks = census_chunks(n_rows, random_state=TRUTH_SEED)
-    return [(X, 2 * z.cat.codes.to_numpy().astype(int) + y) for X, y, z in chunks]
+    for X, y, z in census_chunks(n_rows, random_state=TRUTH_SEED):
+        yield X, 2 * z.cat.codes.to_numpy().astype(int) + y
 
 
 def run_census(n_rows, n_truth, method, run):
