@@ -84,7 +84,7 @@ class Moments(NamedTuple):
     counts: FloatArray
     """Weight per group × label × prediction at the cut 0, shape (groups, 2, 2)."""
     gap: float
-    """|D(w)| of the regulariser; of several notions the largest."""
+    """Size of the regulariser's D(w); of several notions the largest."""
     smoothness_u: float
     """Smoothness of the adversary's loss in u."""
     scale: float
