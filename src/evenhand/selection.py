@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv
+from scipy.special import betaincinv
 
 from evenhand.frontier import Frontier, Point, _point
 from evenhand.rates import RATES, AnyRate, WorstRate
@@ -91,7 +91,7 @@ def clopper_pearson(
     inside = some & (k > 0)
     lower[inside] = betaincinv(k[inside], n[inside] - k[inside] + 1, error)
     inside = some & (k < n)
-    upper[inside] = betainccinv(k[inside] + 1, n[inside] - k[inside], error)
+    upper[inside] = 1 - betaincinv(n[inside] - k[inside], k[inside] + 1, error)
     return lower, upper
 
 
