@@ -33,8 +33,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "adversary alone": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
     "normal": {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
     "modified": {"color": "black", "linestyle": "-", "marker": "o"},
-    "measured": {"color": "black", "linestyle": "-", "marker": "o"},
-    "bound": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
 }
 """How each line is drawn: colour, dashes and marker differ."""
 
@@ -42,16 +40,14 @@ STYLES: dict[str, dict[str, Any]] = {
 LIMITS = {"rate": (0.0, 1.0), "accuracy": (0.0, 1.0), "cosine": (-1.0, 1.0)}
 
 
-def grid(
-    rows: Sequence[str], columns: Sequence[str], *, sharex: Any = True, width: float = 3.6
-) -> tuple[Any, Any]:
+def grid(rows: Sequence[str], columns: Sequence[str], *, width: float = 3.6) -> tuple[Any, Any]:
     """Axes with a y label for each row and a title for each column."""
     plt = import_extra("matplotlib.pyplot", "plot")
     figure, axes = plt.subplots(
         len(rows),
         len(columns),
         figsize=(width * len(columns) + 0.6, 2.5 * len(rows) + 0.9),
-        sharex=sharex,
+        sharex=True,
         sharey="row",
         squeeze=False,
         layout="constrained",
