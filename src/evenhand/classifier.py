@@ -394,23 +394,6 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             )
         return self._choose()
 
-    def _problem(
-        self,
-        X: Any,
-        y: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        *,
-        reset: bool = True,
-        dtype: Any = (np.float64, np.float32),
-    ) -> tuple[Oracle, CodedRows]:
-        """Check the data and make the oracle of a fit to all of them.
-
-        ``reset=False``: the data are for an estimator that is fitted already.
-        """
-        rows, _ = self._rows(X, y, sensitive_features, sample_weight, reset=reset, dtype=dtype)
-        return self._oracle(rows), rows
-
     def _rows(
         self,
         X: Any,
@@ -421,7 +404,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         reset: bool = True,
         dtype: Any = (np.float64, np.float32),
     ) -> tuple[CodedRows, np.random.RandomState]:
-        """Check and code the data; the generator has drawn their noise column, if there is one."""
+        """Check and code the data; the generator has drawn their noise column, if there is one.
+
+        ``reset=False``: the data are for an estimator that is fitted already.
+        """
         find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
         check_labels(y)
         where = self.sensitive_feature
@@ -457,6 +443,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return rows, random
 
     def _oracle(self, rows: CodedRows) -> Oracle:
+        """Make the oracle of a fit to the rows."""
         noise = rows.extra is not None
         rows = rows if noise else merge_alike(rows)
         return Oracle(

@@ -112,7 +112,7 @@ def fit(part: Split, reading: str, method: str, **params: Any) -> FairClassifier
 def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
     """Make the oracle of a fit in a reading, in float64."""
     model = FairClassifier(**_settings(reading, "NGD", params))
-    return model._problem(X, y, z, None, reset=True, dtype=(np.float64,))[0]
+    return model._oracle(model._rows(X, y, z, None, dtype=(np.float64,))[0])
 
 
 def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterator[Iteration]:

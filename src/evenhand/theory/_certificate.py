@@ -126,9 +126,7 @@ def _oracle_of(
     model: FairClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
 ) -> tuple[Oracle, NDArray[np.intp]]:
     """Make the oracle a fit of the model on these data would have, in float64."""
-    oracle, rows = model._problem(
-        X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,)
-    )
+    rows, _ = model._rows(X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,))
     for name, ours, theirs in (
         ("labels", rows.classes, model.classes_),
         ("groups", rows.groups, model.groups_),
@@ -137,4 +135,4 @@ def _oracle_of(
             raise ValueError(
                 f"the {name} are {list(ours)}; the classifier was fitted with {list(theirs)}."
             )
-    return oracle, rows.inputs
+    return model._oracle(rows), rows.inputs
