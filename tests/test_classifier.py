@@ -31,13 +31,15 @@ from evenhand.datasets import encoded_split, load_adult
 from evenhand.rates import RATES, group_counts
 
 
-def above_median(X):
-    """Groups for scikit-learn's checks, which know of none: first column above its median.
+def late_digits(X):
+    """Groups for scikit-learn's checks, which know of none: late digits of the first column.
 
-    The median of its distinct values: one of the checks repeats rows and expects the same result.
+    They say nothing of the label, as the checks want accuracy. Above the median of the distinct
+    values, because one of the checks repeats rows and expects the same result.
     """
     column = X.tocsc()[:, [0]].toarray().ravel() if issparse(X) else np.asarray(X)[:, 0]
-    return column > np.median(np.unique(column))
+    digits = np.round(7.3 * column.astype(float), 6) % 1
+    return digits > np.median(np.unique(digits))
 
 
 def expected_failures(estimator):
@@ -54,7 +56,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [FairClassifier(sensitive_feature=above_median)], expected_failed_checks=expected_failures
+    [FairClassifier(sensitive_feature=late_digits)], expected_failed_checks=expected_failures
 )
 @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
 @pytest.mark.filterwarnings("ignore:standard deviations of the columns")
@@ -482,7 +484,6 @@ class TestBadInput:
             ({"X": np.inf}, "infinity"),
             ({"X": 1e200}, r"up to 1e\+200.*StandardScaler"),
             ({"y": np.zeros(400)}, r"y has one class, 0.0; a classifier needs two classes"),
-            ({"y": np.arange(400) % 3}, r"y has 3 classes: 0, 1, 2"),
             ({"y": np.linspace(0, 1, 400)}, "Unknown label type: continuous"),
             ({"z": np.zeros(400)}, r"sensitive_features has 1 group: 0.0; at least two are"),
             ({"z": np.arange(400) % 25}, r"number with 25 distinct values; say with bins="),
@@ -669,8 +670,8 @@ class TestWhenThingsGoWrong:
                 raise KeyboardInterrupt
             return original(*args)
 
-        original = frontier._cut_counts
-        monkeypatch.setattr(frontier, "_cut_counts", interrupted)
+        original = frontier.one_cut
+        monkeypatch.setattr(frontier, "one_cut", interrupted)
         with pytest.warns(ConvergenceWarning, match="interrupted while its frontier"):
             model = fit(*problem, tau=0.3)
         assert not model.converged_
@@ -684,7 +685,7 @@ class TestWhenThingsGoWrong:
         def interrupted(*args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(frontier, "_cut_counts", interrupted)
+        monkeypatch.setattr(frontier, "one_cut", interrupted)
         with pytest.warns(ConvergenceWarning, match="interrupted while its frontier"):
             model = fit(*problem, tau=0.1)
         assert model.feasible_

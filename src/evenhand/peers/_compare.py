@@ -48,7 +48,7 @@ from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
 from evenhand.progress import job_bar
-from evenhand.rates import RATES, Rate, group_counts
+from evenhand.rates import Rate, group_counts, overall_accuracy
 
 __all__ = ["METHODS", "Method", "compare"]
 
@@ -180,7 +180,7 @@ def _predict(estimator: Any, X: Any, z: Any) -> Any:
 
 
 def _accuracy(counts: Any) -> float:
-    return float(RATES["accuracy"].per_group(counts.sum(axis=0)))
+    return float(overall_accuracy(counts))
 
 
 def _pick(answers: Sequence[_Answer], tau: float, notion: Notion, min_share: float) -> _Answer:
