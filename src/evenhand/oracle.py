@@ -411,8 +411,8 @@ class Oracle:
     adversary_sign : {+1, -1}, optional
         +1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
     mu, l2 : float
-        Strength :math:`\mu` of the regulariser, in units of the classification loss's curvature,
-        and ridge :math:`\lambda`.
+        Strength :math:`\mu` of the regulariser, in units of the classification loss's curvature
+        and for each independent difference of groups, and ridge :math:`\lambda`.
     extra : ndarray of shape (n_samples,), optional
         The column η; ones by default.
     penalize_extra : bool, default=False
@@ -434,7 +434,7 @@ class Oracle:
     column_scale : ndarray of shape (n_features,)
         Standard deviation of each input; 1/2 for a column of zeros and ones.
     kappas : list of float
-        Factor of each notion's regulariser, :math:`\mu L_1 / \text{scale}`.
+        Factor of each notion's regulariser, :math:`\mu (k - 1) L_1 / \text{scale}` of k groups.
     n_groups : int
         How many groups are compared.
     asked : ndarray
@@ -463,13 +463,16 @@ class Oracle:
         X = _compact(X)
         n_samples, n_features = X.shape
         printed = reading == "printed"
-        self.notion, self.mu = notion, mu * len(notion.parts)
+        self.notion = notion
         self.gaps = [part.gaps[reading] for part in notion.parts]
         self.adversary_sign = adversary_sign or (-1 if printed else 1)
         self.scaled = not printed
         y, z = np.asarray(y, dtype=np.float64), np.asarray(z)
         k = self.n_groups = int(z.max()) + 1 if n_groups is None else n_groups
         z = np.minimum(z, k)
+        # Of k groups, k - 1 differences are independent, and each shall count as that of two does.
+        mu *= k - 1
+        self.mu = mu * len(notion.parts)
         if quantity is not None:
             guess = Guess(_guess_value, 1, 1.0)
         elif k == 2:
