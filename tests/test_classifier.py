@@ -763,3 +763,31 @@ def test_clone_refit_pickle_and_html(problem):
     np.testing.assert_array_equal(loaded.at(0.9).coef_, model.at(0.9).coef_)
     assert "FairClassifier" in model._repr_html_()
     assert repr(model) == "FairClassifier(tau=0.7)"
+
+
+class TestSurveyWeights:
+    def test_their_unit_does_not_matter(self, problem):
+        X, y, z = problem
+        weight = np.random.default_rng(0).uniform(0.5, 3, len(y))
+        first, second = (
+            FairClassifier(survey_weights=True, max_iter=60).fit(
+                X, y, sensitive_features=z, sample_weight=weight * unit
+            )
+            for unit in (1.0, 1500.0)
+        )
+        np.testing.assert_allclose(first.frontier_.rate, second.frontier_.rate)
+        np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-8)
+
+    def test_alike_they_are_none(self, problem):
+        X, y, z = problem
+        weighted = FairClassifier(survey_weights=True, max_iter=60).fit(
+            X, y, sensitive_features=z, sample_weight=np.full(len(y), 1500.0)
+        )
+        plain = fit(X, y, z, max_iter=60)
+        np.testing.assert_allclose(weighted.frontier_.accuracy, plain.frontier_.accuracy)
+        assert weighted.frontier_.n_sure == plain.frontier_.n_sure
+        repeated = FairClassifier(max_iter=60).fit(
+            X, y, sensitive_features=z, sample_weight=np.full(len(y), 1500.0)
+        )
+        # As many rows as that leave nothing to luck.
+        assert len(repeated.frontier_) > len(plain.frontier_)

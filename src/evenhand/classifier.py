@@ -179,6 +179,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         mostly chance. They are in ``small_groups_``.
     pos_label : label, optional
         The favourable label. By default the larger of two, and each of more than two.
+    survey_weights : bool, default=False
+        What ``sample_weight`` means: how many rows a row stands for because they are the same, or,
+        if True, how many people a row of a survey speaks for. Losses and rates are the same; the
+        margin for luck then rests on the rows that were asked, not on those they speak for.
     group_cuts : bool, default=False
         Attribute-aware: the group of each row is known when predicting, ``predict`` needs it, and
         each group has its own cut. Whether the law allows that is for the user to know. Two labels
@@ -277,6 +281,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "pos_label": [object],  # looked up among the labels at fit
+        "survey_weights": ["boolean"],
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
     }
@@ -311,6 +316,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         n_iterates: int = 100,
         min_group_size: int = 30,
         pos_label: Any = None,
+        survey_weights: bool = False,
         group_cuts: bool = False,
         bins: Any = None,
     ) -> None:
@@ -341,6 +347,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.n_iterates = n_iterates
         self.min_group_size = min_group_size
         self.pos_label = pos_label
+        self.survey_weights = survey_weights
         self.group_cuts = group_cuts
         self.bins = bins
 
@@ -369,7 +376,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             constructor's ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
-            to 1.
+            to 1. Those of a survey need ``survey_weights=True``.
 
         Returns
         -------
@@ -443,7 +450,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             order="C",
         )
         check_sizes(X)
-        weight, used = check_weights(X, sample_weight)
+        weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         groups = find_groups(table, column, where, sensitive_features, used)
         rows = code_rows(
             X,

@@ -89,8 +89,12 @@ def check_labels(y: Any) -> None:
         check_missing(y, "y", "drop those rows (NaN is no label)")
 
 
-def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Check the weights and find the rows that have any; both None if all count alike."""
+def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[Any, Any]:
+    r"""Check the weights and find the rows that have any; both None if there are none.
+
+    Those of a survey are brought to a sum of Kish's effective number of rows,
+    :math:`(\sum w)^2 / \sum w^2`.
+    """
     if sample_weight is None:
         return None, None
     given = np.asarray(sample_weight)
@@ -105,7 +109,10 @@ def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
         )
     # Standard errors take a weight for a number of rows, of which each row is at least one.
     mean = weight.sum() / np.count_nonzero(weight)
-    weight = weight / mean if mean < 1 else weight
+    if survey:
+        weight = weight * (weight.sum() / (weight @ weight))
+    elif mean < 1:
+        weight = weight / mean
     return weight, None if weight.all() else np.flatnonzero(weight)
 
 
