@@ -357,6 +357,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
 
+    @property
+    def needs_group(self) -> bool:
+        """Whether ``predict`` must be told each row's group."""
+        return bool(self.group_cuts)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")  # the last of what a fit sets, unlike n_features_in_
 

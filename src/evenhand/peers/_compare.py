@@ -90,6 +90,9 @@ _ZHANG = {"statistical_parity": "demographic_parity"}
 
 METHODS: dict[str, Method] = {
     "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s)),
+    "evenhand_aware": Method(
+        "evenhand, a cut per group", lambda n, s: FairClassifier(n, group_cuts=True, random_state=s)
+    ),
     "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
     "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
     "constant": Method("constant answer", lambda n, s: ConstantClassifier()),
