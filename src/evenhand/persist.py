@@ -1,0 +1,451 @@
+"""Saved models: one file of plain data, safe to open from anywhere.
+
+A model file is a zip archive of three members:
+
+- ``manifest.json``: the format's name and version, the evenhand that wrote it, and a SHA-256 of each
+  other member;
+- ``model.json``: what kind of model it is, parameters, plans of the columns, groups, labels, the
+  frontier's shape and the facts of the training, with every array named;
+- ``arrays.npz``: those arrays, numbers only.
+
+Nothing in it is code and nothing is unpickled: whoever wrote the file, opening it can only give a
+model or an error. A model that is loaded predicts bit for bit as the saved one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand._versions import package_version
+from evenhand.classifier import FairClassifier
+from evenhand.frontier import Frontier, Point
+from evenhand.rates import AnyRate, Rate, WorstRate
+from evenhand.selection import HeldOut
+from evenhand.tables import ColumnPlan, FairPipeline, TableEncoder
+from evenhand.trajectory import Trajectory
+
+__all__ = ["ModelFileError", "SavedModel", "load_model", "save_model", "write_atomically"]
+
+FORMAT, FORMAT_VERSION = "evenhand-model", 1
+MEMBERS = ("manifest.json", "model.json", "arrays.npz")
+# No model is this large; a small file that claims to be is meant to fill the memory.
+MOST_BYTES = 4 << 30
+
+
+class ModelFileError(ValueError):
+    """A file is no model, or no longer the one that was saved."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model and what is known of its training.
+
+    Parameters
+    ----------
+    model : FairPipeline or FairClassifier
+        Fitted.
+    facts : dict
+        Facts of the training, plain values.
+    """
+
+    model: Any
+    facts: dict[str, Any]
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], None]) -> None:
+    """Write a file so that it is there whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to.
+    write : callable
+        Given a binary file to write to.
+    """
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)  # as any other file, not as a temporary one
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def save_model(
+    model: Any, path: str | os.PathLike[str], *, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Save a fitted classifier or pipeline as one file of plain data.
+
+    Parameters
+    ----------
+    model : FairPipeline or FairClassifier
+        Fitted.
+    path : path-like
+        The file; an old one is replaced once the new one is whole.
+    facts : mapping, optional
+        Facts of the training to keep with it, plain values.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    state: dict[str, Any] = {"facts": dict(facts or {})}
+    if isinstance(model, FairPipeline):
+        encoder = model.named_steps["encoder"]
+        state["pipeline"] = {
+            "sensitive": list(model.sensitive),
+            "missing_groups": model.missing_groups,
+            "n_dropped": getattr(model, "n_dropped_", 0),
+        }
+        state["encoder"] = {
+            "params": encoder.get_params(),
+            "plans": [asdict(plan) for plan in encoder.plans_],
+            "sparse": bool(encoder.transformer_.sparse_output_),
+        }
+        classifier = model.named_steps["classifier"]
+    else:
+        classifier = model
+    if type(classifier) is not FairClassifier:
+        raise TypeError(
+            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier, alone or "
+            "in a fair_pipeline."
+        )
+    if not classifier.__sklearn_is_fitted__():
+        raise ValueError("the model is not fitted yet; there is nothing to save.")
+    state["classifier"] = _classifier_state(classifier, arrays)
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    members = {
+        "model.json": json.dumps(state, allow_nan=True, ensure_ascii=False).encode(),
+        "arrays.npz": held.getvalue(),
+    }
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "written_by": f"evenhand {package_version('evenhand')}",
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+    }
+
+    def write(file: Any) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+            for name, data in members.items():
+                archive.writestr(name, data)
+
+    write_atomically(path, write)
+
+
+def load_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Load a saved model.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    SavedModel
+        The model, fitted, and the facts of its training.
+    """
+    path = Path(path)
+    members = _read_members(path)
+    try:
+        manifest = json.loads(members["manifest.json"])
+        known = manifest.get("format") == FORMAT
+    except (ValueError, AttributeError):
+        known = False
+    if not known:
+        raise ModelFileError(f"{path} is no evenhand model.")
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has the format version {version!r}, and this evenhand reads {FORMAT_VERSION}; "
+            f"it was written by {manifest.get('written_by')!s}."
+        )
+    for name in MEMBERS[1:]:
+        found = hashlib.sha256(members[name]).hexdigest()
+        if manifest.get("sha256", {}).get(name) != found:
+            raise ModelFileError(
+                f"{path} is damaged or was changed: its {name} is not the one that was saved."
+            )
+    try:
+        state = json.loads(members["model.json"])
+        with np.load(io.BytesIO(members["arrays.npz"]), allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+        classifier = _classifier_from(state["classifier"], arrays)
+        if "pipeline" not in state:
+            return SavedModel(classifier, state["facts"])
+        encoder = _encoder_from(state["encoder"])
+        about = state["pipeline"]
+        pipeline = FairPipeline(
+            [("encoder", encoder), ("classifier", classifier)],
+            sensitive=about["sensitive"],
+            missing_groups=about["missing_groups"],
+        )
+        pipeline.n_dropped_ = int(about["n_dropped"])
+        return SavedModel(pipeline, state["facts"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(
+            f"{path} is no model this evenhand can read ({type(error).__name__}: {error})."
+        ) from None
+
+
+def _read_members(path: Path) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "manifest.json" not in names:
+                raise ModelFileError(f"{path} is no evenhand model.")
+            if sorted(names) != sorted(MEMBERS):
+                raise ModelFileError(
+                    f"{path} is damaged or was changed: it should hold {', '.join(MEMBERS)}."
+                )
+            if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
+                raise ModelFileError(f"{path} says it is larger than any model; it is not opened.")
+            return {name: archive.read(name) for name in MEMBERS}
+    except zipfile.BadZipFile as error:
+        what = "is damaged" if "CRC" in str(error) else "is no evenhand model, or a part of one"
+        raise ModelFileError(f"{path} {what}.") from None
+    except (EOFError, zipfile.zlib.error, NotImplementedError, RuntimeError):  # type: ignore[attr-defined]
+        raise ModelFileError(f"{path} is damaged.") from None
+
+
+# ---- values ----------------------------------------------------------------------------------
+
+
+def _values(array: NDArray[Any]) -> dict[str, Any]:
+    """Write labels, groups or names with what kind of values they are."""
+    kinds = {"O": "object", "U": "str", "b": "bool", "i": "int", "u": "int", "f": "float"}
+    kind = kinds.get(np.asarray(array).dtype.kind)
+    values = np.asarray(array).tolist()
+    plain = all(isinstance(v, str | bool | int | float) for v in values)
+    if kind is None or not plain:
+        raise TypeError(f"labels or groups such as {values[0]!r} cannot be saved; use text.")
+    return {"kind": kind, "values": values}
+
+
+def _array(held: Mapping[str, Any]) -> NDArray[Any]:
+    kinds = {"object": object, "str": str, "bool": bool, "int": np.int64, "float": np.float64}
+    return np.array(held["values"], dtype=kinds[held["kind"]])
+
+
+def _rate_state(rate: AnyRate) -> dict[str, Any]:
+    parts = [asdict(part) for part in rate.parts]
+    return {"name": rate.name, "parts": parts, "shares": list(getattr(rate, "shares", ()))}
+
+
+def _rate_from(state: Mapping[str, Any], *, single: bool) -> AnyRate:
+    parts = [
+        Rate(
+            str(p["name"]),
+            tuple((int(y), int(z)) for y, z in p["numerator"]),
+            tuple((int(y), int(z)) for y, z in p["denominator"]),
+            bool(p["is_error"]),
+        )
+        for p in state["parts"]
+    ]
+    if single:
+        return parts[0]
+    return WorstRate(str(state["name"]), tuple(parts), tuple(map(float, state["shares"])))
+
+
+# ---- the classifier --------------------------------------------------------------------------
+
+COLUMNS = ("iterate", "cut", "accuracy", "rate", "counts")
+PLAIN = ("_where", "_requirement", "_by_group", "_certify", "_sign", "_interrupted")
+
+
+def _frontier_state(
+    frontier: Frontier, arrays: dict[str, NDArray[Any]], name: str
+) -> dict[str, Any]:
+    arrays |= {f"{name}.{column}": getattr(frontier, column) for column in COLUMNS}
+    last = frontier.last
+    arrays[f"{name}.last.counts"] = np.asarray(last.counts)
+    arrays[f"{name}.last.cut"] = np.asarray(last.cut)
+    return {
+        "last": [last.iterate, last.accuracy, last.rate],
+        "favourable": [int(c) for c in frontier.favourable],
+        "rate_name": frontier.rate_name,
+        "complete": frontier.complete,
+        "n_sure": frontier.n_sure,
+        "wary": frontier.wary is not None,
+    }
+
+
+def _frontier_from(
+    state: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    groups: list[Any],
+    labels: list[Any],
+    wary: Frontier | None = None,
+) -> Frontier:
+    cut = arrays[f"{name}.last.cut"]
+    iterate, accuracy, rate = state["last"]
+    last = Point(
+        int(iterate),
+        cut if cut.ndim else float(cut),
+        float(accuracy),
+        float(rate),
+        arrays[f"{name}.last.counts"],
+        False,
+    )
+    return Frontier(
+        *(arrays[f"{name}.{column}"] for column in COLUMNS),
+        groups=groups,
+        last=last,
+        labels=labels,
+        favourable=[int(c) for c in state["favourable"]],
+        rate_name=str(state["rate_name"]),
+        complete=bool(state["complete"]),
+        n_sure=int(state["n_sure"]),
+        wary=wary,
+    )
+
+
+def _classifier_state(
+    model: FairClassifier, arrays: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    params = model.get_params()
+    if callable(params["sensitive_feature"]):
+        raise TypeError("a classifier whose sensitive_feature is a function cannot be saved.")
+    if not isinstance(params["random_state"], int | type(None)):
+        params["random_state"] = None  # a generator's state is no fact of the model
+    if not isinstance(params["cv"], int):
+        params["cv"] = 5  # a splitter served its purpose in the fit
+    if params["bins"] is not None and np.ndim(params["bins"]):
+        params["bins"] = [float(edge) for edge in params["bins"]]
+    for name in ("notion", "tau"):
+        if isinstance(params[name], tuple | np.ndarray):
+            params[name] = list(params[name])
+    if isinstance(params["pos_label"], np.generic):
+        params["pos_label"] = params["pos_label"].item()
+    state: dict[str, Any] = {
+        "params": params,
+        "plain": {name: getattr(model, name) for name in PLAIN},
+        "classes": _values(model.classes_),
+        "labels": _values(model._labels),
+        "groups": _values(model.groups_),
+        "small_groups": [[name, int(n)] for name, n in model.small_groups_.items()],
+        "n_features_in": model.n_features_in_,
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "rate": _rate_state(model._rate) | {"single": isinstance(model._rate, Rate)},
+        "frontier": _frontier_state(model.frontier_, arrays, "frontier"),
+    }
+    if hasattr(model, "feature_names_in_"):
+        state["feature_names_in"] = _values(model.feature_names_in_)
+    if model.frontier_.wary is not None:
+        state["wary"] = _frontier_state(model.frontier_.wary, arrays, "wary")
+    arrays["inputs"] = model._inputs
+    if model._edges is not None:
+        arrays["edges"] = model._edges
+    held = model.held_out_
+    if held is not None:
+        own = held.points is not model.frontier_
+        state["held_out"] = {"n_rows": held.n_rows, "n_fitted": held.n_fitted, "own": own}
+        for column in ("counts", "accuracy", "rate", "bound", "last"):
+            arrays[f"held_out.{column}"] = getattr(held, column)
+        if own:
+            state["held_out"]["points"] = _frontier_state(held.points, arrays, "held_out.points")
+    rows, kept = model.trajectory_._rows, model.trajectory_._kept
+    state["trajectory"] = {"leg": [row["leg"] for row in rows]}
+    if rows:
+        for name in rows[0]:
+            if name != "leg":
+                arrays[f"trajectory.{name}"] = np.array([row[name] for row in rows])
+    arrays["kept.row"] = np.array([row for row, _ in kept])
+    arrays["kept.iterate"] = np.array([iterate for _, iterate in kept])
+    return state
+
+
+def _classifier_from(
+    state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> FairClassifier:
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"the array {name!r} holds no numbers")
+    params = dict(state["params"])
+    unknown = set(params) - set(FairClassifier().get_params())
+    if unknown:
+        raise ValueError(f"unknown parameter {min(unknown)!r}")
+    model = FairClassifier(**params)
+    model._validate_params()
+    for name in PLAIN:
+        setattr(model, name, state["plain"][name])
+    model.classes_, model._labels = _array(state["classes"]), _array(state["labels"])
+    model.groups_ = _array(state["groups"])
+    model.small_groups_ = {
+        (tuple(name) if isinstance(name, list) else name): int(n)
+        for name, n in state["small_groups"]
+    }
+    model.n_features_in_ = int(state["n_features_in"])
+    if "feature_names_in" in state:
+        model.feature_names_in_ = _array(state["feature_names_in"])
+    model.n_iter_, model.converged_ = int(state["n_iter"]), bool(state["converged"])
+    model._inputs, model._edges = arrays["inputs"], arrays.get("edges")
+    model._rate = _rate_from(state["rate"], single=bool(state["rate"]["single"]))
+    names = model.groups_.tolist(), model._labels.tolist()
+    wary = _frontier_from(state["wary"], arrays, "wary", *names) if "wary" in state else None
+    model.frontier_ = _frontier_from(state["frontier"], arrays, "frontier", *names, wary=wary)
+    model.held_out_ = None
+    if "held_out" in state:
+        about, points = state["held_out"], model.frontier_
+        if about["own"]:
+            points = _frontier_from(about["points"], arrays, "held_out.points", *names)
+        columns = {
+            name: arrays[f"held_out.{name}"]
+            for name in ("counts", "accuracy", "rate", "bound", "last")
+        }
+        n_rows, n_fitted = int(about["n_rows"]), int(about["n_fitted"])
+        model.held_out_ = HeldOut(points, **columns, n_rows=n_rows, n_fitted=n_fitted)
+    trajectory = model.trajectory_ = Trajectory(model._rate, len(model.groups_))
+    legs = state["trajectory"]["leg"]
+    series = {
+        name.split(".", 1)[1]: arrays[name] for name in arrays if name.startswith("trajectory.")
+    }
+    trajectory._rows = [
+        {"leg": str(leg)}
+        | {name: v[i] if v[i].ndim else v[i].item() for name, v in series.items()}
+        for i, leg in enumerate(legs)
+    ]
+    pairs = zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True)
+    trajectory._kept = [(int(row), iterate) for row, iterate in pairs]
+    return model._choose()
+
+
+def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
+    known = {field.name for field in fields(ColumnPlan)}
+    plans = []
+    for plan in state["plans"]:
+        if set(plan) != known or plan["kind"] not in ("number", "category", "date", "dropped"):
+            raise ValueError(f"no plan of a column: {plan!r}")
+        plans.append(
+            ColumnPlan(
+                str(plan["column"]),
+                str(plan["kind"]),
+                str(plan["action"]),
+                tuple(map(str, plan["names"])),
+                float(plan["fill"]),
+                float(plan["mean"]),
+                float(plan["scale"]),
+                bool(plan["indicator"]),
+                tuple(map(str, plan["categories"])),
+            )
+        )
+    return TableEncoder.from_plans(plans, sparse=bool(state["sparse"]), **state["params"])
