@@ -2,8 +2,8 @@
 
 A model file is a zip archive of three members:
 
-- ``manifest.json``: the format's name and version, the evenhand that wrote it, and a SHA-256 of each
-  other member;
+- ``manifest.json``: the format's name and version, the evenhand that wrote it, and a SHA-256 of
+  each other member;
 - ``model.json``: what kind of model it is, parameters, plans of the columns, groups, labels, the
   frontier's shape and the facts of the training, with every array named;
 - ``arrays.npz``: those arrays, numbers only.
@@ -318,9 +318,7 @@ def _frontier_from(
     )
 
 
-def _classifier_state(
-    model: FairClassifier, arrays: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
+def _classifier_state(model: FairClassifier, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     params = model.get_params()
     if callable(params["sensitive_feature"]):
         raise TypeError("a classifier whose sensitive_feature is a function cannot be saved.")
@@ -420,8 +418,7 @@ def _classifier_from(
         name.split(".", 1)[1]: arrays[name] for name in arrays if name.startswith("trajectory.")
     }
     trajectory._rows = [
-        {"leg": str(leg)}
-        | {name: v[i] if v[i].ndim else v[i].item() for name, v in series.items()}
+        {"leg": str(leg)} | {name: v[i] if v[i].ndim else v[i].item() for name, v in series.items()}
         for i, leg in enumerate(legs)
     ]
     pairs = zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True)

@@ -386,7 +386,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     @classmethod
-    def from_plans(cls, plans: Sequence[ColumnPlan], *, sparse: bool, **params: Any) -> TableEncoder:
+    def from_plans(
+        cls, plans: Sequence[ColumnPlan], *, sparse: bool, **params: Any
+    ) -> TableEncoder:
         """Make a fitted encoder of its plans, as a saved model does.
 
         Parameters

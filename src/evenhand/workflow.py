@@ -1,0 +1,584 @@
+"""From a table to a defended model: audit, train, summarise.
+
+What the command line does, as functions: each takes tables and gives plain values, prints nothing
+and writes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand._versions import package_version
+from evenhand.classifier import FairClassifier
+from evenhand.cuts import decide
+from evenhand.frontier import Frontier
+from evenhand.inputs import code_known_groups
+from evenhand.persist import SavedModel
+from evenhand.rates import RATES, Rate, group_codes, overall_accuracy
+from evenhand.selection import clopper_pearson, count_points
+from evenhand.tables import (
+    MISSING,
+    FairPipeline,
+    TableEncoder,
+    _frame,
+    _listed,
+    _texts,
+    fair_pipeline,
+    group_values,
+    take_table_rows,
+)
+
+__all__ = ["audit", "fingerprint", "label_values", "summarise", "train"]
+
+# More labels than this are no labels but a quantity.
+MOST_LABELS = 20
+# More groups than this are no groups but names.
+MOST_GROUPS = 100
+CONFIDENCE = 0.95
+
+
+def label_values(X: Any, label: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Give the labels of a table, and which rows have one.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label : str
+        The column.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray of bool)
+        Labels of the rows that have one, as whole numbers where all are, else as text; and which
+        rows those are.
+    """
+    frame = _frame(X)
+    if label not in frame.columns:
+        raise ValueError(f"the table has no column {label!r}; it has {_listed(frame.columns)}.")
+    texts = _texts(frame[label])
+    known = np.array([t is not None for t in texts])
+    if not known.any():
+        raise ValueError(f"column {label!r} has no value in any row.")
+    values = texts[known].astype(str)
+    distinct = np.unique(values)
+    if len(distinct) == 1:
+        raise ValueError(
+            f"column {label!r} has the value {distinct[0]!r} in every row; a label needs two."
+        )
+    if len(distinct) > MOST_LABELS:
+        raise ValueError(
+            f"column {label!r} has {len(distinct):,} different values, such as "
+            f"{_listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+        )
+    try:
+        numbers = np.array([int(v) for v in values])
+    except ValueError:
+        return values, known
+    return numbers, known
+
+
+def _as_label(text: str | None, classes: NDArray[Any], column: str, option: str) -> Any:
+    """Find the label that a user wrote as text."""
+    for value in classes.tolist():
+        if str(value) == text:
+            return value
+    raise ValueError(
+        f"{option} {text!r} is no value of column {column!r}; it has {_listed(classes.tolist())}."
+    )
+
+
+def _groups(X: Any, sensitive: Sequence[str], missing_groups: str) -> tuple[Any, Any]:
+    """Group of each row that has one, and which rows those are."""
+    pipeline = FairPipeline([], sensitive=list(sensitive), missing_groups=missing_groups)
+    values, known = pipeline.groups(X)
+    for name in values.columns:
+        n = values[name].nunique()
+        if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
+            raise ValueError(
+                f"column {name!r} has {n:,} different values; groups are few (at most "
+                f"{MOST_GROUPS}): is it a name or a number of persons?"
+            )
+    return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
+
+
+def fingerprint(X: Any) -> str:
+    """Give a short mark of a table's values, which another table hardly has."""
+    frame = _frame(X)
+    digest = hashlib.sha256()
+    for name in frame.columns:
+        values = pd.Series(_texts(frame[name]), dtype=object)
+        digest.update(name.encode())
+        digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+# ---- audit -----------------------------------------------------------------------------------
+
+
+def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Rate of each group with its two-sided interval."""
+    top, bottom = rate._fractions(counts)
+    low, high = clopper_pearson(top, bottom, (1 - CONFIDENCE) / 2)
+    return [
+        {"value": _plain(a / b if b else np.nan), "low": _plain(x), "high": _plain(y)}
+        for a, b, x, y in zip(top, bottom, low, high, strict=True)
+    ]
+
+
+def _plain(value: Any) -> float | None:
+    """Give a number as JSON has it: no NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
+def audit(
+    X: Any,
+    *,
+    label: str | None = None,
+    prediction: str | None = None,
+    sensitive: Sequence[str],
+    favourable: str | None = None,
+    privileged: str | None = None,
+    missing_groups: str = "error",
+    tau: float = 0.8,
+) -> dict[str, Any]:
+    """Compare groups in a table of answers, or of labels alone.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label, prediction : str, optional
+        Columns of true labels and of predictions; at least one. With both, all rates are given;
+        with one, how often each group has the favourable value of it.
+    sensitive : sequence of str
+        Sensitive columns; several are crossed.
+    favourable : str, optional
+        The favourable value; by default the larger of two.
+    privileged : str, optional
+        A group that the others are compared with; by default the group whose rate is largest.
+    missing_groups : {"error", "drop", "group"}, default="error"
+        What to do with rows without a group.
+    tau : float, default=0.8
+        What the ratio is held against; 0.8 is the four-fifths rule.
+
+    Returns
+    -------
+    dict
+        Plain values: groups with their sizes and rates, ratios, the verdict.
+    """
+    if label is None and prediction is None:
+        raise ValueError("name a column of labels or of predictions, or both.")
+    n_rows = len(_frame(X))
+    groups, kept = _groups(X, sensitive, missing_groups)
+    X = X if kept.all() else take_table_rows(X, kept)
+    dropped = [{"reason": "without a group", "n": int((~kept).sum())}]
+    columns = [c for c in (label, prediction) if c is not None]
+    known = np.ones(len(groups), dtype=bool)
+    for column in columns:
+        have = label_values(X, column)[1]
+        dropped.append({"reason": f"without a value in {column!r}", "n": int((known & ~have).sum())})
+        known &= have
+    X, groups = (X, groups) if known.all() else (take_table_rows(X, known), groups[known])
+    values = {column: label_values(X, column)[0] for column in columns}
+    first = values[columns[0]]
+    if len(columns) == 2:
+        other = values[columns[1]]
+        strange = sorted(set(map(str, other)) - set(map(str, first)))
+        if strange:
+            raise ValueError(
+                f"column {columns[1]!r} has the value {strange[0]!r}, which column {columns[0]!r} "
+                f"has not ({_listed(np.unique(first).tolist())})."
+            )
+    classes = np.unique(first)
+    if favourable is None and len(classes) > 2:
+        raise ValueError(
+            f"column {columns[0]!r} has {len(classes)} different values "
+            f"({_listed(classes.tolist())}); say which is favourable with --favourable."
+        )
+    good = (
+        classes[-1] if favourable is None else _as_label(favourable, classes, columns[0], "--favourable")
+    )
+    names, z = group_codes(groups)
+    if len(names) < 2:
+        raise ValueError(
+            f"{_words(sensitive)} has one group only, {names[0]!r}; at least two are compared."
+        )
+    yes = {column: (v.astype(str) == str(good)) for column, v in values.items()}
+    answer = yes[columns[-1]]
+    truth = yes[columns[0]]
+    cell = (z * 2 + truth) * 2 + answer
+    counts = np.bincount(cell, minlength=4 * len(names)).reshape(-1, 2, 2).astype(float)
+    rates = list(RATES.values()) if len(columns) == 2 else [RATES["selection_rate"]]
+    place = None
+    if privileged is not None:
+        place = names.tolist().index(_as_label(privileged, names, _words(sensitive), "--privileged"))
+    report: dict[str, Any] = {
+        "n_rows": n_rows,
+        "dropped": [d for d in dropped if d["n"]],
+        "label": label,
+        "prediction": prediction,
+        "sensitive": list(sensitive),
+        "favourable": str(good),
+        "privileged": privileged,
+        "tau": tau,
+        "groups": [str(n) for n in names.tolist()],
+        "sizes": counts.sum(axis=(1, 2)).astype(int).tolist(),
+        "rates": {},
+        "ratios": {},
+        "association": _plain(_cramers_v(z, answer)),
+    }
+    for rate in rates:
+        report["rates"][rate.name] = _interval(rate, counts)
+        values_ = rate.per_group(counts)
+        if place is None:
+            ratio = float(rate.ratio(counts))
+        else:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = float(np.min(np.delete(values_, place)) / values_[place])
+        report["ratios"][rate.name] = _plain(ratio)
+    if len(columns) == 2:
+        report["accuracy"] = _plain(overall_accuracy(counts))
+    ratio = report["ratios"]["selection_rate"]
+    report["passed"] = bool(ratio is not None and ratio >= tau)
+    return report
+
+
+def _cramers_v(z: NDArray[Any], answer: NDArray[np.bool_]) -> float:
+    r"""Association of group and answer, from 0 to 1; of two groups the size of the correlation."""
+    table = np.bincount(z * 2 + answer, minlength=2 * (int(z.max()) + 1)).reshape(-1, 2)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    if not (expected > 0).all():
+        return float("nan")
+    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / table.sum()))
+
+
+def _words(names: Sequence[str]) -> str:
+    return " × ".join(names)
+
+
+# ---- training --------------------------------------------------------------------------------
+
+
+def train(
+    X: Any,
+    *,
+    label: str,
+    sensitive: Sequence[str],
+    test: Any = None,
+    test_size: float = 0.3,
+    favourable: str | None = None,
+    missing_groups: str = "error",
+    sensitive_inputs: bool = False,
+    exclude: Sequence[str] = (),
+    title: str = "table",
+    command: str = "",
+    seed: int = 0,
+    **params: Any,
+) -> SavedModel:
+    """Train a fair classifier on a table, and write down what was done.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label : str
+        The label's column.
+    sensitive : sequence of str
+        Sensitive columns; several are crossed.
+    test : pandas, polars or pyarrow table, optional
+        Rows to test on; by default a share of the table.
+    test_size : float, default=0.3
+        That share, drawn within each label of each group; 0 for none.
+    favourable : str, optional
+        The favourable label; by default the larger of two, and each of more.
+    missing_groups : {"error", "drop", "group"}, default="error"
+        What to do with rows without a group.
+    sensitive_inputs : bool, default=False
+        Whether the sensitive columns are inputs as well.
+    exclude : sequence of str
+        Further columns that are no inputs.
+    title, command : str
+        What to call the table, and how the training can be repeated.
+    seed : int, default=0
+        Seed of the split and of the selection.
+    **params
+        Parameters of :class:`~evenhand.FairClassifier`.
+
+    Returns
+    -------
+    SavedModel
+        The fitted pipeline and the facts of its training.
+    """
+    overlap = [name for name in sensitive if name == label]
+    if overlap:
+        raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+    X, y, dropped = _labelled(X, label, sensitive, missing_groups)
+    mark = fingerprint(X)
+    groups, _ = _groups(X, sensitive, missing_groups)
+    n_rows = len(y) + sum(d["n"] for d in dropped)
+    classes = np.unique(y)
+    if favourable is not None:
+        params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
+    X_test = y_test = None
+    if test is not None:
+        X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups)
+        unknown = sorted(set(y_test.tolist()) - set(classes.tolist()), key=str)
+        if unknown:
+            raise ValueError(
+                f"the test table has the label {unknown[0]!r} in column {label!r}, which the "
+                f"training table has not."
+            )
+    elif test_size:
+        X, y, X_test, y_test = _split(X, y, groups, test_size, seed)
+    pipeline = fair_pipeline(
+        sensitive,
+        missing_groups=missing_groups,
+        sensitive_inputs=sensitive_inputs,
+        encoder=TableEncoder(exclude=[label, *exclude]),
+        random_state=seed,
+        **params,
+    )
+    pipeline.fit(X, y)
+    model: FairClassifier = pipeline[-1]
+    facts: dict[str, Any] = {
+        "title": title,
+        "label": label,
+        "sensitive": list(sensitive),
+        "favourable": [str(model._labels[c]) for c in model.frontier_.favourable],
+        "n_rows": n_rows,
+        "rows_dropped": dropped,
+        "n_train": len(y),
+        "n_test": 0 if y_test is None else len(y_test),
+        "test_title": "the test table" if test is not None else "held back from the start",
+        "fingerprint": mark,
+        "seed": seed,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()}
+        | {p: package_version(p) for p in ("evenhand", "numpy", "scipy", "scikit-learn", "pandas")},
+    }
+    plain = model.trajectory_.iterates[:1]
+    facts["plain"] = {"weights": plain[0].tolist(), "counts": {}}
+    encoded = pipeline[:-1].transform(X)
+    facts["plain"]["counts"]["train"] = _plain_counts(pipeline, X, y, encoded, plain).tolist()
+    if y_test is not None:
+        encoded = pipeline[:-1].transform(X_test)
+        facts["plain"]["counts"]["test"] = _plain_counts(
+            pipeline, X_test, y_test, encoded, plain
+        ).tolist()
+        facts["test_counts"] = _point_counts(pipeline, X_test, y_test, encoded).tolist()
+    return SavedModel(pipeline, facts)
+
+
+def _labelled(
+    X: Any, label: str, sensitive: Sequence[str], missing_groups: str
+) -> tuple[Any, NDArray[Any], list[dict[str, Any]]]:
+    """Rows that have a label and a group, their labels, and what was left out."""
+    _, kept = _groups(X, sensitive, missing_groups)
+    dropped = [{"reason": f"without a value in {_words(sensitive)!r}", "n": int((~kept).sum())}]
+    X = X if kept.all() else take_table_rows(X, kept)
+    y, known = label_values(X, label)
+    dropped.append({"reason": f"without a value in {label!r}", "n": int((~known).sum())})
+    X = X if known.all() else take_table_rows(X, known)
+    return X, y, [d for d in dropped if d["n"]]
+
+
+def _split(
+    X: Any, y: NDArray[Any], groups: Any, test_size: float, seed: int
+) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
+    """Hold back a share of the rows for a test, within each label of each group."""
+    from evenhand.selection import split_rows
+
+    z = np.zeros(len(y), dtype=np.intp)
+    if not (isinstance(groups, pd.Series) and pd.api.types.is_float_dtype(groups)):
+        z = group_codes(groups)[1]
+    strata = z * len(np.unique(y)) + np.unique(y, return_inverse=True)[1]
+    # A stratum of one row stays with the training rows.
+    alone = np.isin(strata, np.flatnonzero(np.bincount(strata) == 1))
+    rows = np.flatnonzero(~alone)
+    if not len(rows):
+        raise ValueError(f"{len(y)} rows are too few to hold some back for a test; use --test-size 0.")
+    held = rows[split_rows(strata[rows], test_size, np.random.RandomState(seed))[1]]
+    mask = np.zeros(len(y), dtype=bool)
+    mask[held] = True
+    return take_table_rows(X, ~mask), y[~mask], take_table_rows(X, mask), y[mask]
+
+
+def _cells(pipeline: FairPipeline, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
+    """Group × label of each row, groups and labels as the classifier numbers them."""
+    model = pipeline[-1]
+    groups, _ = pipeline.groups(X)
+    z = code_known_groups(
+        "the model",
+        model.groups_,
+        groups if groups.shape[1] > 1 else groups.iloc[:, 0],
+        len(y),
+        small=model.small_groups_,
+        edges=model._edges,
+    )
+    number = {label: i for i, label in enumerate(model._labels.tolist())}
+    codes = np.array([number[label] for label in y.tolist()], dtype=np.intp)
+    return z * len(model.classes_) + codes
+
+
+def _kinds(model: FairClassifier) -> int:
+    return len(model.groups_) + bool(model.small_groups_)
+
+
+def _point_counts(
+    pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any
+) -> NDArray[np.float64]:
+    """Counts of every point of the frontier, and of its last, on other rows."""
+    model, cell = pipeline[-1], _cells(pipeline, X, y)
+    iterates = model.trajectory_.iterates
+    return count_points(model.frontier_, iterates, encoded, None, cell, None, _kinds(model))
+
+
+def _plain_counts(
+    pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any, w: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Counts of plain logistic regression: where the fit began, at the cut 0."""
+    model, cell = pipeline[-1], _cells(pipeline, X, y)
+    n_labels = len(model.classes_)
+    weights = w.reshape(-1, encoded.shape[1] + 1)
+    scores = np.asarray(encoded @ weights[:, :-1].T) + weights[:, -1]
+    answer = decide(scores if n_labels > 2 else scores[:, 0], 0.0)
+    shape = (_kinds(model), n_labels, n_labels)
+    return (
+        np.bincount(cell * n_labels + answer, minlength=int(np.prod(shape)))
+        .reshape(shape)
+        .astype(float)
+    )
+
+
+# ---- summary ---------------------------------------------------------------------------------
+
+
+def summarise(saved: SavedModel) -> dict[str, Any]:
+    """Give what a report needs to know of a saved model, as plain values.
+
+    Parameters
+    ----------
+    saved : SavedModel
+        What :func:`train` gave or :func:`evenhand.persist.load_model` loaded.
+
+    Returns
+    -------
+    dict
+        Plain values; the keys are those of :func:`evenhand.report.render`.
+    """
+    pipeline, facts = saved.model, saved.facts
+    model: FairClassifier = pipeline[-1]
+    frontier, rate = model.frontier_, model._rate
+    shares = getattr(rate, "shares", ()) or (1.0,) * len(rate.parts)
+    split = model.selection in ("holdout", "certified")
+    parts = [
+        {
+            "key": "train",
+            "title": "rows fitted to" if split else "training rows",
+            "n": int(round(float(frontier.last.counts.sum()))),
+            "weighted": False,
+        }
+    ]
+    test = facts.get("test_counts")
+    if test is not None:
+        parts.append(
+            {"key": "test", "title": "test rows", "n": int(facts["n_test"]), "weighted": False}
+        )
+    points = []
+    for i in range(len(frontier)):
+        counts = {"train": frontier.counts[i].tolist()}
+        if test is not None:
+            counts["test"] = test[i]
+        points.append(
+            {
+                "accuracy": _plain(frontier.accuracy[i]),
+                "rate": _plain(frontier.rate[i]),
+                "sure": i < frontier.n_sure,
+                "counts": counts,
+            }
+        )
+    curves = model.trajectory_.to_frame()
+    names = ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+    return {
+        "title": facts["title"],
+        "asked": {
+            "label": facts["label"],
+            "favourable": facts["favourable"],
+            "sensitive": facts["sensitive"],
+            "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
+            "taus": [float(t) for t in np.atleast_1d(model.tau)],
+            "selection": model.selection,
+            "delta": model.delta if model.selection == "certified" else None,
+        },
+        "reached": {
+            "feasible": bool(model.feasible_),
+            "rate": _plain(model.rate_),
+            "accuracy": _plain(model.accuracy_),
+            "where": model._where,
+            "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
+        },
+        "rate": {
+            "name": rate.ratio_name,
+            "parts": [
+                {
+                    "name": part.name,
+                    "numerator": [list(c) for c in part.numerator],
+                    "denominator": [list(c) for c in part.denominator],
+                    "share": float(share),
+                }
+                for part, share in zip(rate.parts, shares, strict=True)
+            ],
+        },
+        "groups": [str(g) for g in model.groups_.tolist()],
+        "labels": [str(v) for v in model._labels.tolist()],
+        "parts": parts,
+        "points": points,
+        "chosen": _chosen(frontier, model.point_),
+        "tau": float(np.max(model.tau)),
+        "plain": {"counts": facts["plain"]["counts"]},
+        "curves": {
+            name: [v if isinstance(v, str) else _plain(v) for v in curves[name].tolist()]
+            for name in names
+        },
+        "weights": _changed_weights(pipeline, facts["plain"]["weights"]),
+        "data": {
+            "rows": int(facts["n_rows"]),
+            "rows_dropped": facts["rows_dropped"],
+            "decisions": pipeline.named_steps["encoder"].decisions().to_dict("records"),
+            "small_groups": {str(g): int(n) for g, n in model.small_groups_.items()},
+            "fingerprint": facts["fingerprint"],
+        },
+        "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
+    }
+
+
+def _chosen(frontier: Frontier, point: Any) -> int | None:
+    """Find the chosen point on the frontier; a certified one may be off it."""
+    for i in range(len(frontier)):
+        if frontier.iterate[i] == point.iterate and np.array_equal(frontier.cut[i], point.cut):
+            return i
+    return None
+
+
+def _changed_weights(
+    pipeline: FairPipeline, plain: Sequence[float], most: int = 20
+) -> list[dict[str, Any]]:
+    """Weights that differ most from those of plain logistic regression, of the last label."""
+    model = pipeline[-1]
+    names = [str(n) for n in pipeline.named_steps["encoder"].get_feature_names_out()]
+    before = np.reshape(plain, (-1, len(names) + 1))[-1, :-1] * model._sign
+    after = model.coef_[-1]
+    order = np.argsort(-np.abs(after - before), kind="stable")[:most]
+    return [
+        {"name": names[i], "fair": float(after[i]), "plain": float(before[i])} for i in order
+    ]
