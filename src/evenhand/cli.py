@@ -1,14 +1,21 @@
-"""The command line. Each command parses, calls the library, prints."""
+"""The command line. Each command parses, calls the library, prints.
+
+Exit codes: 0 all is well, 1 bad input, 2 the target is not met.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -107,6 +114,587 @@ def reproduce(
         typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
     else:
         _show_verdicts(verdicts, folder, quick)
+
+
+NOT_MET = 2
+
+File = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that train has written.")]
+Label = Annotated[str, typer.Option(help="Column of the true labels.")]
+Sensitive = Annotated[
+    list[str], typer.Option(help="Sensitive column; given several times, values are crossed.")
+]
+Favourable = Annotated[
+    str | None,
+    typer.Option(
+        help="The favourable label.", show_default="the larger of two; of more, each counts"
+    ),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates fields.", show_default="found out")
+]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the text.", show_default="utf-8")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+
+
+class Missing(StrEnum):
+    """What to do with rows that have no group."""
+
+    error = "error"
+    drop = "drop"
+    group = "group"
+
+
+MissingGroups = Annotated[
+    Missing,
+    typer.Option(help="Rows without a group: refuse them, drop them, or make them a group."),
+]
+
+
+class Selection(StrEnum):
+    """On which rows the point is chosen."""
+
+    train = "train"
+    holdout = "holdout"
+    crossfit = "crossfit"
+    certified = "certified"
+
+
+def _read(path: str, delimiter: str | None, encoding: str | None) -> Any:
+    from evenhand.files import read_table
+
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"--delimiter {delimiter!r}; give one character, or tab.")
+    return read_table(path, delimiter=delimiter, encoding=encoding)
+
+
+def _writable(path: Path) -> None:
+    """Refuse a place that cannot be written to, before the work is done."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file.")
+    if not path.parent.exists():
+        raise ValueError(f"there is no folder {path.parent}; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path.parent} cannot be written to.")
+
+
+def _finish(met: bool) -> None:
+    if not met:
+        raise typer.Exit(NOT_MET)
+
+
+@app.command(
+    help=(
+        "Compare groups in a table of answers: sizes, rates with 95% intervals, ratios, the "
+        "four-fifths verdict.\n\nWith --label and --prediction all rates are given. With --label "
+        "alone the data themselves are audited: how often each group has the favourable label, and "
+        "how strongly group and label go together. Exit code 2 if the ratio is below --tau."
+    ),
+    epilog=(
+        "Examples: evenhand audit scored.csv --label repaid --prediction approved --sensitive sex"
+        " · evenhand audit loans.csv --label repaid --sensitive sex --sensitive race --json"
+    ),
+)
+def audit(
+    file: File,
+    sensitive: Sensitive,
+    label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
+    prediction: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
+    favourable: Favourable = None,
+    privileged: Annotated[
+        str | None,
+        typer.Option(
+            help="Group that the others are compared with.", show_default="the best-off one"
+        ),
+    ] = None,
+    tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
+    missing_groups: MissingGroups = Missing.error,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare groups in a table; ``help`` above is what a user sees."""
+    with _plain_errors("Nothing was written."):
+        from evenhand import workflow
+
+        found = workflow.audit(
+            _read(file, delimiter, encoding),
+            label=label,
+            prediction=prediction,
+            sensitive=sensitive,
+            favourable=favourable,
+            privileged=privileged,
+            missing_groups=missing_groups.value,
+            tau=_target(tau),
+        )
+    if as_json:
+        typer.echo(json.dumps(found))
+    else:
+        from evenhand import _screens
+
+        _screens.show_audit(found)
+    _finish(found["passed"])
+
+
+def _target(tau: float) -> float:
+    if not 0 < tau <= 1:
+        raise ValueError(f"--tau {tau:g}; give a ratio above 0 and at most 1.")
+    return tau
+
+
+@app.command(
+    help=(
+        "Train a fair classifier on a table and write it, with a report, to files.\n\n"
+        "A part of the table is held back as a test. The screen shows what was found in the columns "
+        "and the chosen point beside plain logistic regression. Exit code 2 if --tau was not "
+        "reached where the point was chosen; the model is written all the same."
+    ),
+    epilog=(
+        "Examples: evenhand train loans.csv --label repaid --sensitive sex --tau 0.8 -o loans.model"
+        " · evenhand train --demo adult -o adult.model"
+        " · evenhand train loans.csv --label repaid --sensitive sex --selection certified -o m.model"
+    ),
+)
+def train(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]", help="CSV or Parquet, also compressed; - reads standard input."
+        ),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="Sensitive column; given several times, values are crossed."),
+    ] = None,
+    tau: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Least ratio of the groups' rates; one, or one for each --notion.",
+            show_default="0.8",
+        ),
+    ] = None,
+    notion: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which rate the groups shall share; several: all must hold.",
+            show_default="statistical_parity",
+        ),
+    ] = None,
+    favourable: Favourable = None,
+    test: Annotated[str | None, typer.Option(help="A file to test on.")] = None,
+    test_size: Annotated[float, typer.Option(help="Share of FILE held back as a test.")] = 0.3,
+    selection: Annotated[
+        Selection, typer.Option(help="On which rows the point is chosen for --tau.")
+    ] = Selection.train,
+    delta: Annotated[
+        float, typer.Option(help="Probability with which a certificate may be wrong.")
+    ] = 0.05,
+    group_cuts: Annotated[
+        bool,
+        typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups."),
+    ] = False,
+    sensitive_inputs: Annotated[
+        bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
+    ] = None,
+    bins: Annotated[
+        str | None,
+        typer.Option(
+            help="For a sensitive number such as age: how many bins, or edges as 30,45,60."
+        ),
+    ] = None,
+    missing_groups: MissingGroups = Missing.error,
+    demo: Annotated[
+        str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
+    ] = None,
+    out: Out = Path("evenhand.model"),
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Report to write.", show_default="the model's name with .html"),
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train on a table; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist, workflow
+        from evenhand import report as reports
+
+        page = report or out.with_name(f"{out.stem}.html")
+        for path in (out, *([] if no_report else [page])):
+            _writable(path)
+        if not no_report and page.resolve() == out.resolve():
+            raise ValueError(f"model and report would both be {out}; name one with --report.")
+        if not 0 <= test_size < 1:
+            raise ValueError(f"--test-size {test_size:g}; give a share from 0 to below 1.")
+        table, label, sensitive, title = _table(file, demo, label, sensitive, delimiter, encoding)
+        taus = [_target(t) for t in tau or [0.8]]
+        notions = notion or ["statistical_parity"]
+        caught: list[warnings.WarningMessage]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            saved = workflow.train(
+                table,
+                label=label,
+                sensitive=sensitive,
+                test=None if test is None else _read(test, delimiter, encoding),
+                test_size=test_size,
+                favourable=favourable,
+                missing_groups=missing_groups.value,
+                sensitive_inputs=sensitive_inputs,
+                exclude=exclude or [],
+                title=title,
+                command=shlex.join(["evenhand", *sys.argv[1:]]),
+                seed=seed,
+                tau=taus[0] if len(taus) == 1 else taus,
+                notion=notions[0] if len(notions) == 1 else notions,
+                selection=selection.value,
+                delta=delta,
+                group_cuts=group_cuts,
+                bins=_bins(bins),
+                verbose=0 if as_json or not sys.stderr.isatty() else 1,
+            )
+        summary = workflow.summarise(saved)
+        persist.save_model(saved.model, out, facts=saved.facts)
+        if not no_report:
+            _write_text(page, reports.render(summary))
+    notes = _notes(caught)
+    if as_json:
+        about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
+        typer.echo(json.dumps(about | summary))
+    else:
+        from evenhand import _screens
+
+        _screens.show_training(summary, notes)
+        _screens.say_written([out, *([] if no_report else [page])])
+    _finish(summary["reached"]["feasible"])
+
+
+def _bins(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--bins {text!r}; give a number of bins or edges such as 30,45,60."
+        ) from None
+    return int(values[0]) if len(values) == 1 and "," not in text else values
+
+
+def _notes(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Give warnings that are meant for users, each once."""
+    meant = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    return list(dict.fromkeys(meant))
+
+
+def _write_text(path: Path, text: str) -> None:
+    from evenhand.persist import write_atomically
+
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def _table(
+    file: str | None,
+    demo: str | None,
+    label: str | None,
+    sensitive: list[str] | None,
+    delimiter: str | None,
+    encoding: str | None,
+) -> tuple[Any, str, list[str], str]:
+    """Read the table that train works on, or one of the package's."""
+    if (file is None) == (demo is None):
+        raise ValueError("give a FILE, or --demo adult; one of the two.")
+    if demo is not None:
+        from evenhand import datasets
+
+        known = {
+            "adult": (datasets.load_adult, "income", "sex"),
+            "german": (datasets.load_german, "credit", "sex"),
+        }
+        if demo not in known:
+            raise ValueError(f"--demo {demo!r}; use adult or german.")
+        load, own_label, own_sensitive = known[demo]
+        data = load()
+        frame = (
+            data.frame if own_label in data.frame else data.frame.assign(**{own_label: data.target})
+        )
+        return frame, label or own_label, sensitive or [own_sensitive], demo
+    if label is None or not sensitive:
+        raise ValueError("name the columns: --label repaid --sensitive sex.")
+    title = "standard input" if file == "-" else Path(str(file)).name
+    return _read(str(file), delimiter, encoding), label, sensitive, title
+
+
+@app.command(
+    help=(
+        "Print the frontier of a saved model: what accuracy each target costs.\n\n"
+        "With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib)."
+    ),
+    epilog="Examples: evenhand frontier loans.model · evenhand frontier loans.model --picture frontier.png",
+)
+def frontier(
+    model: ModelFile,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print and draw a saved model's frontier; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist, workflow
+
+        saved = persist.load_model(model)
+        summary = workflow.summarise(saved)
+        if picture is not None:
+            _writable(picture)
+            _draw(saved.model[-1], picture)
+    if as_json:
+        kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen")
+        typer.echo(json.dumps({key: summary[key] for key in kept}))
+        return
+    from evenhand import _screens
+
+    _screens.show_frontier(summary)
+    if picture is not None:
+        _screens.say_written([picture])
+
+
+def _draw(model: Any, path: Path) -> None:
+    from evenhand._versions import import_extra
+    from evenhand.persist import write_atomically
+
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise ValueError(f"--picture {path}; the name must end in .png, .svg or .pdf.")
+    import_extra("matplotlib", "plot").use("Agg")
+    from evenhand.displays import FrontierDisplay
+
+    figure = FrontierDisplay.from_estimator(model).figure_
+    write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=150))
+
+
+@app.command(
+    help=(
+        "Move a saved model to another target along its frontier, without training and without "
+        "data.\n\nExit code 2 if no point reaches --tau; the fairest is written then."
+    ),
+    epilog="Example: evenhand pick loans.model --tau 0.9 -o loans-90.model",
+)
+def pick(
+    model: ModelFile,
+    tau: Annotated[float, typer.Option(help="The new target.")],
+    out: Out,
+    as_json: AsJson = False,
+) -> None:
+    """Move along the frontier; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist, workflow
+
+        _writable(out)
+        saved = persist.load_model(model)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            moved = persist.SavedModel(saved.model.at(_target(tau)), saved.facts)
+        summary = workflow.summarise(moved)
+        persist.save_model(moved.model, out, facts=moved.facts)
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), "notes": _notes(caught)} | summary))
+    else:
+        from evenhand import _screens
+
+        _screens.show_point(summary, _notes(caught))
+        _screens.say_written([out])
+    _finish(summary["reached"]["feasible"])
+
+
+@app.command(
+    help=(
+        "Predict labels and scores for the rows of a table.\n\nThe output has a row for each row of "
+        "FILE, in its order: the predicted label and a score for each label. FILE is read in parts, "
+        "so it may be larger than memory."
+    ),
+    epilog=(
+        "Examples: evenhand predict loans.model new.csv -o answers.csv"
+        " · zcat new.csv.gz | evenhand predict loans.model - -o - | head"
+    ),
+)
+def predict(
+    model: ModelFile,
+    file: File,
+    out: Annotated[str, typer.Option("--out", "-o", help="CSV to write; - is standard output.")],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of FILE to copy to the output; may be repeated."),
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict in a stream; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist
+
+        saved = persist.load_model(model)
+        if out == "-":
+            n = _predict(saved.model, file, sys.stdout.buffer, keep or [], delimiter, encoding)
+            return
+        _writable(Path(out))
+        written: list[int] = []
+
+        def write(handle: Any) -> None:
+            written.append(_predict(saved.model, file, handle, keep or [], delimiter, encoding))
+
+        persist.write_atomically(out, write)
+        n = written[0]
+    if as_json:
+        typer.echo(json.dumps({"rows": n, "out": out}))
+    else:
+        typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+
+
+def _predict(
+    model: Any, file: str, handle: Any, keep: list[str], delimiter: str | None, encoding: str | None
+) -> int:
+    import pandas as pd
+
+    from evenhand.files import read_chunks
+
+    n = 0
+    for chunk in read_chunks(file, delimiter=delimiter, encoding=encoding):
+        for name in keep:
+            if name not in chunk.columns:
+                raise ValueError(f"{file} has no column {name!r} to keep.")
+        table = chunk[keep].reset_index(drop=True)
+        proba = model.predict_proba(chunk)
+        answer = {"prediction": model.predict(chunk)}
+        labels = model[-1].classes_.tolist()
+        answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
+        table = pd.concat([table, pd.DataFrame(answer)], axis=1)
+        handle.write(table.to_csv(index=False, header=not n, lineterminator="\n").encode())
+        n += len(chunk)
+    return n
+
+
+@app.command(
+    help=(
+        "Compare evenhand with other methods on a table: the same splits, every method chosen for "
+        "τ on the training part, figures on test data.\n\nMethods of other packages need "
+        "pip install 'evenhand[peers]'; what is not installed is reported and left out."
+    ),
+    epilog=(
+        "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
+        " · evenhand compare loans.csv --label repaid --sensitive sex --method evenhand --method zafar --splits 3"
+    ),
+)
+def compare(
+    file: File,
+    label: Label,
+    sensitive: Sensitive,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method to compare; may be repeated.", show_default="those that are quick"
+        ),
+    ] = None,
+    tau: Annotated[
+        list[float] | None, typer.Option(help="Target; may be repeated.", show_default="0.8 0.9")
+    ] = None,
+    notion: Annotated[
+        str, typer.Option(help="Which rate the groups shall share.")
+    ] = "statistical_parity",
+    favourable: Favourable = None,
+    splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
+    jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    missing_groups: MissingGroups = Missing.error,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare methods on a table; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import workflow
+        from evenhand.peers import summarize
+
+        if out is not None:
+            _writable(out)
+        table = workflow.compare_methods(
+            _read(file, delimiter, encoding),
+            label=label,
+            sensitive=sensitive,
+            methods=method,
+            taus=[_target(t) for t in tau or [0.8, 0.9]],
+            notion=notion,
+            favourable=favourable,
+            splits=splits,
+            jobs=jobs,
+            seed=seed,
+            missing_groups=missing_groups.value,
+            verbose=0 if as_json or not sys.stderr.isatty() else 1,
+        )
+        if out is not None:
+            _write_text(out, table.to_csv(index=False, lineterminator="\n"))
+    if as_json:
+        typer.echo(table.to_json(orient="records"))
+    else:
+        from evenhand import _screens
+
+        _screens.show_comparison(summarize(table))
+        if out is not None:
+            _screens.say_written([out])
+
+
+@app.command(
+    help=(
+        "List the datasets that come with evenhand or that it can fetch, with what each is good for."
+    ),
+    epilog="Examples: evenhand datasets · evenhand datasets --json",
+)
+def datasets(as_json: AsJson = False) -> None:
+    """List the datasets; ``help`` above is what a user sees."""
+    from evenhand.workflow import dataset_list
+
+    listed = dataset_list()
+    if as_json:
+        typer.echo(json.dumps(listed))
+    else:
+        from evenhand import _screens
+
+        _screens.show_datasets(listed)
+
+
+@app.command(
+    help=(
+        "Write the report of a saved model: one HTML file that opens anywhere, offline, for the "
+        "person who decides."
+    ),
+    epilog="Example: evenhand report loans.model -o loans.html",
+)
+def report(model: ModelFile, out: Out, as_json: AsJson = False) -> None:
+    """Write a saved model's report; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist, workflow
+        from evenhand import report as reports
+
+        _writable(out)
+        _write_text(out, reports.render(workflow.summarise(persist.load_model(model))))
+    if as_json:
+        typer.echo(json.dumps({"report": str(out)}))
+    else:
+        typer.echo(f"written: {out}")
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}

@@ -185,7 +185,9 @@ def audit(
     known = np.ones(len(groups), dtype=bool)
     for column in columns:
         have = label_values(X, column)[1]
-        dropped.append({"reason": f"without a value in {column!r}", "n": int((known & ~have).sum())})
+        dropped.append(
+            {"reason": f"without a value in {column!r}", "n": int((known & ~have).sum())}
+        )
         known &= have
     X, groups = (X, groups) if known.all() else (take_table_rows(X, known), groups[known])
     values = {column: label_values(X, column)[0] for column in columns}
@@ -205,7 +207,9 @@ def audit(
             f"({_listed(classes.tolist())}); say which is favourable with --favourable."
         )
     good = (
-        classes[-1] if favourable is None else _as_label(favourable, classes, columns[0], "--favourable")
+        classes[-1]
+        if favourable is None
+        else _as_label(favourable, classes, columns[0], "--favourable")
     )
     names, z = group_codes(groups)
     if len(names) < 2:
@@ -220,7 +224,9 @@ def audit(
     rates = list(RATES.values()) if len(columns) == 2 else [RATES["selection_rate"]]
     place = None
     if privileged is not None:
-        place = names.tolist().index(_as_label(privileged, names, _words(sensitive), "--privileged"))
+        place = names.tolist().index(
+            _as_label(privileged, names, _words(sensitive), "--privileged")
+        )
     report: dict[str, Any] = {
         "n_rows": n_rows,
         "dropped": [d for d in dropped if d["n"]],
@@ -406,7 +412,9 @@ def _split(
     alone = np.isin(strata, np.flatnonzero(np.bincount(strata) == 1))
     rows = np.flatnonzero(~alone)
     if not len(rows):
-        raise ValueError(f"{len(y)} rows are too few to hold some back for a test; use --test-size 0.")
+        raise ValueError(
+            f"{len(y)} rows are too few to hold some back for a test; use --test-size 0."
+        )
     held = rows[split_rows(strata[rows], test_size, np.random.RandomState(seed))[1]]
     mask = np.zeros(len(y), dtype=bool)
     mask[held] = True
@@ -579,6 +587,97 @@ def _changed_weights(
     before = np.reshape(plain, (-1, len(names) + 1))[-1, :-1] * model._sign
     after = model.coef_[-1]
     order = np.argsort(-np.abs(after - before), kind="stable")[:most]
+    return [{"name": names[i], "fair": float(after[i]), "plain": float(before[i])} for i in order]
+
+
+# ---- comparison and datasets -----------------------------------------------------------------
+
+# Methods of evenhand itself that are quick, for a first look.
+QUICK = ("evenhand", "accuracy_only", "reweighing", "zhang", "celis", "group_thresholds")
+
+
+def compare_methods(
+    X: Any,
+    *,
+    label: str,
+    sensitive: Sequence[str],
+    methods: Sequence[str] | None = None,
+    taus: Sequence[float] = (0.8, 0.9),
+    notion: str = "statistical_parity",
+    favourable: str | None = None,
+    splits: int = 3,
+    jobs: int = 1,
+    seed: int = 0,
+    missing_groups: str = "error",
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """Compare evenhand with other methods on a table's rows.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label, sensitive, favourable, missing_groups
+        As of :func:`train`.
+    methods : sequence of str, optional
+        Names in :data:`evenhand.peers.METHODS`; those that are quick by default.
+    taus, notion, splits, jobs, seed, verbose
+        As of :func:`evenhand.peers.compare`.
+
+    Returns
+    -------
+    DataFrame
+        What :func:`evenhand.peers.compare` gives.
+    """
+    from evenhand.peers import METHODS, compare
+
+    X, y, _ = _labelled(X, label, sensitive, missing_groups)
+    groups, _ = _groups(X, sensitive, missing_groups)
+    classes = np.unique(y)
+    if len(classes) > 2 and favourable is None:
+        raise ValueError(
+            f"column {label!r} has {len(classes)} different values; the comparison is for two: say "
+            "which one is favourable with --favourable, and the others are taken together."
+        )
+    good = (
+        classes[-1] if favourable is None else _as_label(favourable, classes, label, "--favourable")
+    )
+    wanted = list(
+        methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
+    )
+    table = X if isinstance(X, pd.DataFrame) else _frame(X).to_pandas()
+    return compare(
+        table,
+        (y == good).astype(int),
+        pd.Series(group_codes(groups)[0][group_codes(groups)[1]]),
+        methods=wanted,
+        notion=notion,
+        taus=list(taus),
+        n_splits=splits,
+        transformer=TableEncoder(exclude=[label, *sensitive]),
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=verbose,
+    )
+
+
+def dataset_list() -> list[dict[str, Any]]:
+    """List the datasets, as plain values."""
+    from evenhand.datasets import DATASETS
+
+    inside = ("adult", "german")
     return [
-        {"name": names[i], "fair": float(after[i]), "plain": float(before[i])} for i in order
+        {
+            "name": d.name,
+            "title": d.title,
+            "rows": d.rows,
+            "what": d.what,
+            "label": d.label,
+            "favourable": str(d.favourable),
+            "sensitive": [s.name for s in d.sensitive],
+            "loader": f"evenhand.datasets.{d.loader}",
+            "inside": d.name in inside,
+            "licence": d.licence,
+        }
+        for d in DATASETS.values()
     ]

@@ -1,0 +1,337 @@
+"""What the command line shows: tables for a terminal, made of plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evenhand.rates import overall_accuracy
+
+__all__ = [
+    "say_written",
+    "show_audit",
+    "show_comparison",
+    "show_datasets",
+    "show_frontier",
+    "show_point",
+    "show_training",
+]
+
+# Targets that a frontier is read at.
+TARGETS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
+
+
+def _console() -> Console:
+    # Never markup: what a table says is text, whatever brackets it has.
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=None if title is None else Text(title, style="bold"),
+        title_justify="left",
+    )
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i == 0 else "right", overflow="fold")
+    return table
+
+
+def _cells(*values: Any) -> list[Text]:
+    return [v if isinstance(v, Text) else Text(str(v)) for v in values]
+
+
+def _short(text: str, most: int = 60) -> str:
+    """Give text of a table in one line that a screen can show."""
+    text = "".join(c if c.isprintable() else "�" for c in text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.3f}"
+
+
+def say_written(paths: Sequence[Path]) -> None:
+    """Name the files that were written."""
+    console = _console()
+    for path in paths:
+        console.print(f"written: {path}", soft_wrap=True)
+
+
+# ---- audit -----------------------------------------------------------------------------------
+
+
+def show_audit(found: dict[str, Any]) -> None:
+    """Show an audit: sizes, rates with intervals, ratios, the verdict."""
+    console = _console()
+    names = [_short(g, 30) for g in found["groups"]]
+    sensitive = " × ".join(_short(s, 30) for s in found["sensitive"])
+    what = found["prediction"] or found["label"]
+    console.print(
+        f"{_short(what)} = {_short(found['favourable'])} by {sensitive}, "
+        f"{sum(found['sizes']):,} rows",
+        style="bold",
+    )
+    for dropped in found["dropped"]:
+        console.print(f"left out: {dropped['n']:,} rows {_short(dropped['reason'])}", style="dim")
+    wide = len(names) > 4
+    table = _table("", *(["smallest", "largest"] if wide else names), "ratio")
+    if not wide:
+        table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
+    for name, groups in found["rates"].items():
+        ratio = found["ratios"][name]
+        low = Text(_ratio(ratio), style="" if ratio is None or ratio >= found["tau"] else "red")
+        if wide:
+            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
+            ends = [min(known), max(known)] if known else []
+            shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
+        else:
+            shown = [
+                f"{_percent(g['value'])} ({_percent(g['low'])[:-1]}–{_percent(g['high'])[:-1]})"
+                if g["value"] is not None
+                else "–"
+                for g in groups
+            ]
+        table.add_row(*_cells(name.replace("_", " "), *shown, low))
+    console.print(table)
+    if wide:
+        sizes = _table("group", "rows", "rate", "95% interval")
+        for name, n, g in zip(names, found["sizes"], found["rates"]["selection_rate"], strict=True):
+            interval = f"{_percent(g['low'])} to {_percent(g['high'])}"
+            sizes.add_row(*_cells(name, f"{n:,}", _percent(g["value"]), interval))
+        console.print(sizes)
+    console.print("In brackets: 95% intervals.", style="dim")
+    if found["association"] is not None:
+        console.print(
+            f"Group and {_short(what)} go together with {found['association']:.3f} (Cramér's V: 0 "
+            "not at all, 1 completely).",
+            style="dim",
+        )
+    ratio, tau = found["ratios"]["selection_rate"], found["tau"]
+    against = (
+        f"of the worst-off group to {_short(found['privileged'])}"
+        if found["privileged"]
+        else "of the smallest to the largest rate"
+    )
+    rule = "the four-fifths rule" if tau == 0.8 else f"a ratio of {tau:g}"
+    if ratio is None:
+        verdict, style = f"{rule} cannot be judged: nobody has the favourable value.", "yellow"
+    elif found["passed"]:
+        verdict, style = f"passes {rule}: the ratio {against} is {ratio:.3f}.", "green"
+    else:
+        verdict, style = f"fails {rule}: the ratio {against} is {ratio:.3f}.", "red"
+    console.print(verdict[0].upper() + verdict[1:], style=f"bold {style}")
+
+
+# ---- models ----------------------------------------------------------------------------------
+
+
+def _figures(summary: dict[str, Any], counts: Any) -> tuple[float, float, list[float]]:
+    """Accuracy, rate and group rates of counts, by the summary's rate."""
+    c = np.asarray(counts, dtype=float)
+    n = len(summary["groups"])
+    worst, shown = 1.0, [float("nan")] * n
+    for k, part in enumerate(summary["rate"]["parts"]):
+        top = sum(c[:n, y, p] for y, p in part["numerator"])
+        bottom = sum(c[:n, y, p] for y, p in part["denominator"])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rates = np.asarray(top / bottom)
+            ratio = float(rates.min() / rates.max() / part["share"])
+        worst = min(worst, ratio) if ratio == ratio else float("nan")
+        if k == 0:
+            shown = rates.tolist()
+    return float(overall_accuracy(c)), worst, shown
+
+
+def _part_key(summary: dict[str, Any]) -> str:
+    return str(summary["parts"][-1]["key"])
+
+
+def _show_points(summary: dict[str, Any], rows: list[tuple[str, Any]], key: str) -> Table:
+    part = next(p for p in summary["parts"] if p["key"] == key)
+    wide = len(summary["groups"]) > 4
+    names = ["lowest", "highest"] if wide else [_short(g, 20) for g in summary["groups"]]
+    first = summary["rate"]["parts"][0]["name"].replace("_", " ")
+    title = f"On {part['n']:,} {part['title']} ({first} of each group)"
+    table = _table("", "accuracy", summary["rate"]["name"], *names, title=title)
+    for name, counts in rows:
+        accuracy, rate, groups = _figures(summary, counts)
+        shown = [min(groups), max(groups)] if wide else groups
+        cells = [f"{100 * g:.1f}%" if g == g else "–" for g in shown]
+        table.add_row(*_cells(name, f"{accuracy:.4f}", _ratio(rate), *cells))
+    return table
+
+
+def _rows(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
+    rows = []
+    if summary["plain"] is not None and key in summary["plain"]["counts"]:
+        rows.append(("plain logistic regression", summary["plain"]["counts"][key]))
+    if summary["chosen"] is not None:
+        point = summary["points"][summary["chosen"]]
+        rows.append((f"evenhand, τ = {summary['tau']:g}", point["counts"][key]))
+    return rows
+
+
+def _sentence(summary: dict[str, Any]) -> Text:
+    reached, asked = summary["reached"], summary["asked"]
+    notions = " and ".join(n.replace("_", " ") for n in asked["notions"])
+    what = f"τ = {summary['tau']:g} for {notions}"
+    if reached["guarantee"] is not None:
+        text = reached["guarantee"]
+        return Text(
+            text[0].upper() + text[1:] + ".", style="green" if reached["feasible"] else "red"
+        )
+    if reached["feasible"]:
+        return Text(
+            f"{what} is reached {reached['where']}: {_ratio(reached['rate'])}.", style="green"
+        )
+    return Text(
+        f"{what} is NOT reached {reached['where']}: the best is {_ratio(reached['rate'])}.",
+        style="bold red",
+    )
+
+
+def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
+    """Show the chosen point beside plain logistic regression."""
+    console = _console()
+    console.print(_sentence(summary))
+    for part in summary["parts"]:
+        rows = _rows(summary, part["key"])
+        if rows:
+            console.print(_show_points(summary, rows, part["key"]))
+    _warn_of_test(console, summary)
+    for note in notes:
+        if not note.startswith("tau=") and not note.startswith("no point can"):
+            console.print(f"note: {_short(note, 400)}", style="yellow")
+
+
+def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
+    """Say plainly if the target is missed on the test rows."""
+    if _part_key(summary) != "test" or summary["chosen"] is None:
+        return
+    counts = summary["points"][summary["chosen"]]["counts"]["test"]
+    rate = _figures(summary, counts)[1]
+    if not rate >= summary["tau"] and summary["reached"]["feasible"]:
+        console.print(
+            f"On the test rows the ratio is {_ratio(rate)}, below τ = {summary['tau']:g}. "
+            "--selection certified asks for a τ that holds on new rows.",
+            style="yellow",
+        )
+
+
+def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
+    """Show what was found in the table and the chosen point."""
+    console = _console()
+    data, asked = summary["data"], summary["asked"]
+    favourable = " | ".join(_short(f, 30) for f in asked["favourable"])
+    sensitive = " × ".join(_short(s, 30) for s in asked["sensitive"])
+    console.print(
+        f"{_short(summary['title'])}: {data['rows']:,} rows, {_short(asked['label'])} = {favourable} "
+        f"by {sensitive}",
+        style="bold",
+    )
+    for dropped in data["rows_dropped"]:
+        console.print(f"left out: {dropped['n']:,} rows {_short(dropped['reason'])}", style="dim")
+    table = _table("column", "kind", "what was done")
+    table.columns[1].justify = table.columns[2].justify = "left"
+    shown = data["decisions"][:30]
+    for decision in shown:
+        style = "dim" if decision["kind"] == "dropped" else ""
+        cells = (_short(decision["column"], 30), decision["kind"], _short(decision["action"], 90))
+        table.add_row(*(Text(c, style=style) for c in cells))
+    console.print(table)
+    if len(data["decisions"]) > len(shown):
+        more = len(data["decisions"]) - len(shown)
+        console.print(f"… and {more:,} more columns; the report has them all.", style="dim")
+    if data["small_groups"]:
+        small = ", ".join(f"{_short(g, 30)} ({n})" for g, n in data["small_groups"].items())
+        console.print(f"Too few rows to compare: {small}", style="yellow")
+    show_point(summary, notes)
+
+
+def show_frontier(summary: dict[str, Any]) -> None:
+    """Show the frontier at some targets, and as bars."""
+    console = _console()
+    points, key = summary["points"], _part_key(summary)
+    part = next(p for p in summary["parts"] if p["key"] == key)
+    console.print(
+        f"{_short(summary['title'])}: {len(points)} points, figures on {part['n']:,} {part['title']}",
+        style="bold",
+    )
+    if not points:
+        console.print("No point is eligible: some group gets nearly the same answer everywhere.")
+        return
+    rates = np.array([p["rate"] for p in points])
+    table = _table("τ", "accuracy", summary["rate"]["name"], "accuracy kept")
+    rows = []
+    for tau in sorted({*TARGETS, summary["tau"]}):
+        i = int(np.searchsorted(rates, tau))
+        if i < len(points):
+            accuracy, rate, _ = _figures(summary, points[i]["counts"][key])
+            rows.append((tau, accuracy, rate))
+    best = max(accuracy for _, accuracy, _ in rows) if rows else 1.0
+    least = min(accuracy for _, accuracy, _ in rows) if rows else 0.0
+    for tau, accuracy, rate in rows:
+        mark = " ◀ saved" if tau == summary["tau"] else ""
+        width = 6 + round(24 * (accuracy - least) / (best - least)) if best > least else 30
+        bar = Text("█" * width + mark, style="cyan")
+        table.add_row(Text(f"{tau:g}"), *_cells(f"{accuracy:.4f}", _ratio(rate)), bar)
+    table.columns[3].justify = "left"
+    console.print(table)
+    top = float(rates.max())
+    console.print(f"The highest rate is {top:.3f}. Bars do not start at 0.", style="dim")
+
+
+# ---- the others ------------------------------------------------------------------------------
+
+
+def show_comparison(means: pd.DataFrame) -> None:
+    """Show the means of a comparison, a table for each τ."""
+    console = _console()
+    for tau, part in means.groupby("tau"):
+        table = _table(
+            "method", "accuracy", "rate", "met", "seconds", title=f"τ = {tau:g}, test data"
+        )
+        for row in part.itertuples():
+            name = f"{row.method}{' †' if row.needs_group else ''}"
+            if row.error:
+                table.add_row(*_cells(name, "–", "–", "–", ""))
+                continue
+            met = f"{100 * row.met:.0f}%" if row.met == row.met else "–"
+            table.add_row(
+                *_cells(name, f"{row.accuracy:.4f}", _ratio(row.rate), met, f"{row.seconds:.1f}")
+            )
+        console.print(table)
+    console.print(
+        "met: share of splits whose test rate reaches τ. †: needs the group to predict.",
+        style="dim",
+    )
+    for error in dict.fromkeys(e for e in means["error"] if e):
+        console.print(f"left out: {_short(error, 200)}", style="yellow")
+
+
+def show_datasets(listed: Sequence[dict[str, Any]]) -> None:
+    """Show the datasets."""
+    console = _console()
+    table = _table("name", "rows", "label", "sensitive", "what it is", "")
+    for column in table.columns[2:]:
+        column.justify = "left"
+    for d in listed:
+        where = "inside" if d["inside"] else "fetched once"
+        sensitive = ", ".join(d["sensitive"])
+        table.add_row(*_cells(d["name"], f"{d['rows']:,}", d["label"], sensitive, d["what"], where))
+    console.print(table)
+    console.print("evenhand train --demo adult needs no file.", style="dim")
