@@ -326,12 +326,12 @@ def show_comparison(means: pd.DataFrame) -> None:
 def show_datasets(listed: Sequence[dict[str, Any]]) -> None:
     """Show the datasets."""
     console = _console()
-    table = _table("name", "rows", "label", "sensitive", "what it is", "")
+    table = _table("name", "rows", "label", "sensitive", "what it is")
     for column in table.columns[2:]:
         column.justify = "left"
     for d in listed:
-        where = "inside" if d["inside"] else "fetched once"
+        title = d["title"] if d["inside"] else f"{d['title']} (fetched once)"
         sensitive = ", ".join(d["sensitive"])
-        table.add_row(*_cells(d["name"], f"{d['rows']:,}", d["label"], sensitive, d["what"], where))
+        table.add_row(*_cells(d["name"], f"{d['rows']:,}", d["label"], sensitive, title))
     console.print(table)
     console.print("evenhand train --demo adult needs no file.", style="dim")

@@ -331,9 +331,10 @@ def train(
         from evenhand import persist, workflow
         from evenhand import report as reports
 
+        _writable(out)
         page = report or out.with_name(f"{out.stem}.html")
-        for path in (out, *([] if no_report else [page])):
-            _writable(path)
+        if not no_report:
+            _writable(page)
         if not no_report and page.resolve() == out.resolve():
             raise ValueError(f"model and report would both be {out}; name one with --report.")
         if not 0 <= test_size < 1:

@@ -143,7 +143,8 @@ def _parquet(path: str | Path, file: Any, name: str, rows: int | None) -> Iterat
         n = 0
         for part in parts:
             n += len(part)
-            yield part
+            if len(part):
+                yield part
     except arrow.lib.ArrowException as error:
         raise TableFileError(f"{name} is no readable Parquet file: {_first(error)}") from None
     if not n:
@@ -183,7 +184,8 @@ def _csv(
         for part in [read] if rows is None else read:
             n += len(part)
             part.columns = pd.Index(header)
-            yield part
+            if len(part):
+                yield part
     except UnicodeDecodeError as error:
         raise _wrong_encoding(error, encoding, name) from None
     except (pd.errors.ParserError, csv.Error) as error:

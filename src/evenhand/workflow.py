@@ -72,7 +72,7 @@ def label_values(X: Any, label: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     distinct = np.unique(values)
     if len(distinct) == 1:
         raise ValueError(
-            f"column {label!r} has the value {distinct[0]!r} in every row; a label needs two."
+            f"column {label!r} has the value {str(distinct[0])!r} in every row; a label needs two."
         )
     if len(distinct) > MOST_LABELS:
         raise ValueError(
@@ -376,6 +376,7 @@ def train(
     facts["plain"] = {"weights": plain[0].tolist(), "counts": {}}
     encoded = pipeline[:-1].transform(X)
     facts["plain"]["counts"]["train"] = _plain_counts(pipeline, X, y, encoded, plain).tolist()
+    facts["train_counts"] = _point_counts(pipeline, X, y, encoded).tolist()
     if y_test is not None:
         encoded = pipeline[:-1].transform(X_test)
         facts["plain"]["counts"]["test"] = _plain_counts(
@@ -488,15 +489,8 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
     model: FairClassifier = pipeline[-1]
     frontier, rate = model.frontier_, model._rate
     shares = getattr(rate, "shares", ()) or (1.0,) * len(rate.parts)
-    split = model.selection in ("holdout", "certified")
-    parts = [
-        {
-            "key": "train",
-            "title": "rows fitted to" if split else "training rows",
-            "n": int(round(float(frontier.last.counts.sum()))),
-            "weighted": False,
-        }
-    ]
+    n_train = int(facts["n_train"])
+    parts = [{"key": "train", "title": "training rows", "n": n_train, "weighted": False}]
     test = facts.get("test_counts")
     if test is not None:
         parts.append(
@@ -504,7 +498,7 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         )
     points = []
     for i in range(len(frontier)):
-        counts = {"train": frontier.counts[i].tolist()}
+        counts = {"train": facts["train_counts"][i]}
         if test is not None:
             counts["test"] = test[i]
         points.append(

@@ -1,0 +1,315 @@
+"""Bad tables and bad options: one clear sentence and the right exit code, never a traceback."""
+
+import bz2
+import gzip
+import io
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+
+TRAIN = ["--label", "y", "--sensitive", "g", "--no-report", "-o", "m.model"]
+
+
+def table(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, n)
+    x = rng.standard_normal((n, 2)) + 0.5 * g[:, None]
+    y = (x.sum(axis=1) + rng.logistic(size=n) > 0.5).astype(int)
+    frame = pd.DataFrame(x.round(3), columns=["a", "b"])
+    return frame.assign(c=rng.choice(["u", "v", "w"], n), g=np.where(g, "m", "f"), y=y)
+
+
+def csv(frame, **kwargs):
+    return frame.to_csv(index=False, **kwargs).encode()
+
+
+GOOD = csv(table())
+ROWS = GOOD.splitlines()
+
+
+def changed(**columns):
+    return csv(table().assign(**columns))
+
+
+def parquet(frame):
+    pytest.importorskip("pyarrow")
+    out = io.BytesIO()
+    frame.to_parquet(out)
+    return out.getvalue()
+
+
+def zipped(*members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for i, data in enumerate(members):
+            archive.writestr(f"{i}.csv", data)
+    return out.getvalue()
+
+
+def ids(n=200):
+    return [f"person {i}" for i in range(n)]
+
+
+# Bytes of the file, options that differ from TRAIN, exit code, what the sentence says.
+REFUSED = {
+    "empty file": (b"", [], "is empty"),
+    "blanks only": (b"\n \n\n", [], "is empty"),
+    "header only": (b"a,b,g,y\n", [], "has a header but no rows"),
+    "one row": (ROWS[0] + b"\n" + ROWS[1], [], "'y' has the value .* in every row"),
+    "one class": (changed(y=1), [], "column 'y' has the value '1' in every row; a label needs two"),
+    "one group": (changed(g="f"), [], "has 1 group: 'f'; at least two"),
+    "duplicate headers": (b"a,a,g,y\n1,2,f,0\n", [], "two columns called 'a'"),
+    "nameless column": (b"a,,g,y\n1,2,f,0\n", [], "no name for column 2"),
+    "ragged, long row": (b"a,g,y\n1,f,0\n1,f,0,9\n2,m,1\n", [], "4 fields in line 3 and 3 in its"),
+    "ragged, short row": (b"a,g,y\n1,f,0\n1,f\n2,m,1\n", [], "2 fields in line 3 and 3 in its"),
+    "latin-1": (csv(table().assign(c="é")).decode().encode("latin-1"), [], "not utf-8 text .*--enc"),
+    "no such encoding": (GOOD, ["--encoding", "klingon"], "no encoding 'klingon'"),
+    "utf-16 without its mark": (GOOD.decode().encode("utf-16-le"), [], "no table of text"),
+    "binary": (bytes(range(256)) * 20, [], "no table of text: it has zero bytes"),
+    "png": (b"\x89PNG\r\n\x1a\n" + b"\0" * 50, [], "no table of text"),
+    "half a gzip": (gzip.compress(GOOD)[:900], [], "compressed and damaged, or only a part"),
+    "zip of two": (zipped(GOOD, GOOD), [], "a zip of 2 files; give one table"),
+    "half a parquet": (b"PAR1" + b"x" * 100, [], "no readable Parquet"),
+    "label not there": (GOOD, ["--label", "income"], "no column 'income'; it has 'a', 'b'"),
+    "sensitive not there": (GOOD, ["--sensitive", "sex"], "no column 'sex', which is the sensitive"),
+    "label is sensitive": (GOOD, ["--sensitive", "y"], "'y' cannot be both"),
+    "label with many values": (GOOD, ["--label", "a"], "'a' has 1\\d\\d different values.*a few"),
+    "label all missing": (changed(y=np.nan), [], "column 'y' has no value in any row"),
+    "sensitive of 1,000 values": (
+        csv(table(1200).assign(g=[f"p{i % 1000}" for i in range(1200)])),
+        [],
+        "column 'g' has 1,000 different values; groups are few",
+    ),
+    "sensitive number without bins": (changed(g=np.arange(200) % 90), [], "90 distinct.*bins"),
+    "sensitive missing": (
+        changed(g=["f", "m", None, "f"] * 50),
+        [],
+        "column 'g' has 50 rows without a value.*missing_groups",
+    ),
+    "no input left": (b"id,g,y\n" + b"".join(b"7,f,0\n8,m,1\n" for _ in range(50)), ["--exclude", "id"],
+                      "no column is left as an input"),
+    "infinite": (changed(a=[np.inf, *[1.0] * 199]), [], "column 'a' has 1 infinite value"),
+    "tau 0": (GOOD, ["--tau", "0"], "--tau 0; give a ratio above 0 and at most 1"),
+    "tau 1.5": (GOOD, ["--tau", "1.5"], "--tau 1.5; give a ratio"),
+    "tau nan": (GOOD, ["--tau", "nan"], "--tau nan; give a ratio"),
+    "two taus, one notion": (GOOD, ["--tau", "0.8", "--tau", "0.9"], "give one target"),
+    "no such notion": (GOOD, ["--notion", "justice"], "notion='justice'; use one of"),
+    "test size 1": (GOOD, ["--test-size", "1"], "--test-size 1; give a share"),
+    "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value of"),
+    "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
+    "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
+    "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
+    "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "delta"),
+    "no folder": (GOOD, ["-o", "nowhere/m.model"], "no folder nowhere"),
+    "output is a folder": (GOOD, ["-o", "."], "is a folder; name a file"),
+    "file and demo": (GOOD, ["--demo", "adult"], "one of the two"),
+}  # fmt: skip
+
+# Odd tables that are good enough: they train.
+ACCEPTED = {
+    "plain": (GOOD, []),
+    "semicolons": (csv(table(), sep=";"), []),
+    "tabs": (csv(table(), sep="\t"), []),
+    "bars, said so": (csv(table(), sep="|"), ["--delimiter", "|"]),
+    "utf-8 with mark": (b"\xef\xbb\xbf" + GOOD, []),
+    "utf-16": (GOOD.decode().encode("utf-16"), []),
+    "latin-1, said so": (
+        csv(table().assign(c=["é", "o"] * 100)).decode().encode("latin-1"),
+        ["--encoding", "latin-1"],
+    ),
+    "gzip": (gzip.compress(GOOD), []),
+    "bzip2": (bz2.compress(GOOD), []),
+    "zip": (zipped(GOOD), []),
+    "windows line ends": (csv(table(), lineterminator="\r\n"), []),
+    "all-missing column": (changed(c=np.nan), []),
+    "constant column": (changed(c="same"), []),
+    "identifiers": (changed(c=ids()), []),
+    "numbers with commas": (changed(c=[f"{i * 37 % 5000 + 1000:,}" for i in range(200)]), []),
+    "percentages": (changed(c=[f"{i % 60}%" for i in range(200)]), []),
+    "dates": (changed(c=pd.date_range("2020-01-01", periods=200, freq="9D").astype(str)), []),
+    "question marks": (changed(c=["?", "u", "v", "u"] * 50), []),
+    "formula text": (changed(c=["=1+1", "@SUM(A1)", "-2+3", "+x"] * 50), []),
+    "script text": (changed(c=["<script>alert(1)</script>", "b"] * 100), []),
+    "markup text": (changed(c=["[bold red]x[/]", "[/nothing]"] * 100), []),
+    "quotes and newlines": (changed(c=['say "hi", you', "two\nlines"] * 100), []),
+    "a cell of ten megabytes": (changed(c=["x" * 10_000_000, *["u", "v"] * 99, "u"]), []),
+    "control characters": (changed(c=["\x1b[31mred", "b\x07"] * 100), []),
+    "emoji names": (csv(table().rename(columns={"c": "😀 <b>"})), []),
+    "label with three values": (changed(y=np.arange(200) % 3), ["--tau", "0.01"]),
+    "label missing here and there": (changed(y=[0, 1, None, 1] * 50), ["--tau", "0.01"]),
+    "rows without a group, dropped": (
+        changed(g=["f", "m", None, "f"] * 50),
+        ["--missing-groups", "drop", "--tau", "0.01"],
+    ),
+    "rows without a group, a group": (
+        changed(g=["f", "m", None, "f"] * 50),
+        ["--missing-groups", "group", "--tau", "0.01"],
+    ),
+    "ages in bins": (changed(g=np.arange(200) % 60 + 20), ["--bins", "35,50", "--tau", "0.01"]),
+    "booleans": (changed(c=[True, False] * 100), []),
+    "large numbers": (changed(a=np.arange(200) * 1e12), []),
+    "blanks after commas": (GOOD.replace(b",", b", "), []),
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args, stdin=None):
+        result = CliRunner().invoke(app, list(args), input=stdin)
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(run, tmp_path, name):
+    data, options, message = REFUSED[name]
+    (tmp_path / "t.csv").write_bytes(data)
+    result = run("train", "t.csv", *TRAIN, *options)
+    assert result.exit_code == 1, result.output
+    sentences = result.stderr.strip().splitlines()
+    assert len(sentences) == 1, result.stderr
+    assert re.search(message, sentences[0]), sentences[0]
+    assert sentences[0].startswith("evenhand: ")
+    assert result.stdout == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_accepted(run, tmp_path, name):
+    data, options = ACCEPTED[name]
+    (tmp_path / "t.csv").write_bytes(data)
+    tau = [] if "--tau" in options else ["--tau", "0.3"]
+    result = run("train", "t.csv", *TRAIN, *tau, *options)
+    assert result.exit_code in (0, 2), result.output
+    assert (tmp_path / "m.model").exists()
+    assert "\x1b" not in result.output
+    shown = run(
+        "predict",
+        "m.model",
+        "t.csv",
+        "-o",
+        "out.csv",
+        *options[: 2 * ("--encoding" in options or "--delimiter" in options)],
+    )
+    assert shown.exit_code == 0, shown.output
+    predicted = pd.read_csv(tmp_path / "out.csv")
+    assert len(predicted) == 200
+    assert predicted["prediction"].notna().all()
+
+
+def test_a_table_from_standard_input(run, tmp_path):
+    result = run("train", "-", *TRAIN, stdin=GOOD)
+    assert result.exit_code == 0
+    result = run("predict", "m.model", "-", "-o", "-", stdin=GOOD)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("prediction,score[0],score[1]\n")
+    assert len(result.stdout.splitlines()) == 201
+    result = run("audit", "-", "--label", "y", "--sensitive", "g", stdin=b"")
+    assert result.exit_code == 1
+    assert "standard input is empty" in result.stderr
+
+
+def test_parquet(run, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(parquet(table()))
+    assert run("train", "t.parquet", *TRAIN).exit_code == 0
+    assert run("predict", "m.model", "t.parquet", "-o", "out.csv").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 200
+    (tmp_path / "e.parquet").write_bytes(parquet(table().iloc[:0]))
+    result = run("train", "e.parquet", *TRAIN)
+    assert result.exit_code == 1
+    assert "has columns but no rows" in result.stderr
+
+
+class TestPredict:
+    @pytest.fixture(autouse=True)
+    def model(self, run, tmp_path):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        assert run("train", "t.csv", *TRAIN).exit_code == 0
+
+    @pytest.mark.parametrize(
+        ("data", "message"),
+        [
+            (csv(table().drop(columns="a")), "no column 'a', which the model was trained with"),
+            (changed(a=["oops", *[1.0] * 199]), "'a' held numbers .* now 'oops' in row 1"),
+            (changed(a=[np.inf, *[1.0] * 199]), "column 'a' has infinite values"),
+            (b"", "is empty"),
+            (b"a,b\n", "has a header but no rows"),
+        ],
+    )
+    def test_refused(self, run, tmp_path, data, message):
+        (tmp_path / "n.csv").write_bytes(data)
+        (tmp_path / "out.csv").write_text("precious")
+        result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+        assert result.exit_code == 1
+        assert re.search(message, result.stderr)
+        assert (tmp_path / "out.csv").read_text() == "precious"
+        assert len(list(tmp_path.iterdir())) == 4
+
+    def test_unseen_values_and_columns(self, run, tmp_path):
+        (tmp_path / "n.csv").write_bytes(changed(c="never seen", extra=1))
+        assert run("predict", "m.model", "n.csv", "-o", "out.csv").exit_code == 0
+
+    def test_no_such_files(self, run, tmp_path):
+        for args in (
+            ["predict", "x.model", "t.csv", "-o", "out.csv"],
+            ["predict", "m.model", "x.csv", "-o", "out.csv"],
+            ["frontier", "x.model"],
+            ["report", "x.model", "-o", "r.html"],
+            ["pick", "x.model", "--tau", "0.9", "-o", "p.model"],
+            ["audit", "x.csv", "--label", "y", "--sensitive", "g"],
+        ):
+            result = run(*args)
+            assert result.exit_code == 1
+            assert "No such file" in result.stderr
+            assert len(result.stderr.strip().splitlines()) == 1
+
+    @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no", b"{}", GOOD])
+    def test_a_file_that_is_no_model(self, run, tmp_path, data):
+        (tmp_path / "x.model").write_bytes(data)
+        for args in (["frontier", "x.model"], ["predict", "x.model", "t.csv", "-o", "out.csv"]):
+            result = run(*args)
+            assert result.exit_code == 1
+            assert "x.model is no evenhand model" in result.stderr
+
+
+class TestAudit:
+    @pytest.mark.parametrize(
+        ("data", "options", "message"),
+        [
+            (GOOD, [], "name a column of labels or of predictions"),
+            (
+                GOOD,
+                ["--label", "y", "--prediction", "c"],
+                "'c' has the value 'u', which column 'y'",
+            ),
+            (GOOD, ["--label", "c"], "'c' has 3 different values .*--favourable"),
+            (GOOD, ["--label", "y", "--privileged", "x"], "--privileged 'x' is no value of"),
+            (changed(g="f"), ["--label", "y"], "g has one group only, 'f'"),
+            (changed(y=0), ["--label", "y"], "'0' in every row"),
+        ],
+    )
+    def test_refused(self, run, tmp_path, data, options, message):
+        (tmp_path / "t.csv").write_bytes(data)
+        result = run("audit", "t.csv", "--sensitive", "g", *options)
+        assert result.exit_code == 1, result.output
+        assert re.search(message, result.stderr), result.stderr
+
+    def test_exit_codes(self, run, tmp_path):
+        y = table()["y"]
+        (tmp_path / "t.csv").write_bytes(changed(p=y))
+        args = ["audit", "t.csv", "--label", "y", "--prediction", "p", "--sensitive", "g"]
+        assert run(*args, "--tau", "1").exit_code == 2
+        assert run(*args, "--tau", "0.01").exit_code == 0
