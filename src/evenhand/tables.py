@@ -90,16 +90,16 @@ def _frame(X: Any) -> Any:
         X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])] if X.ndim == 2 else None)
     if isinstance(X, pd.DataFrame) and not all(isinstance(name, str) for name in X.columns):
         X = X.rename(columns=str)
+    names = pd.Index(getattr(X, "columns", getattr(X, "column_names", [])))
+    if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise ValueError(f"the table has two columns called {twice!r}; rename one of them.")
     try:
-        frame = nw.from_native(X, eager_only=True)
+        return nw.from_native(X, eager_only=True)
     except TypeError:
         raise ValueError(
             f"the table is a {type(X).__name__}; give a pandas or polars frame with named columns."
         ) from None
-    twice = pd.Index(frame.columns)[pd.Index(frame.columns).duplicated()]
-    if len(twice):
-        raise ValueError(f"the table has two columns called {twice[0]!r}; rename one of them.")
-    return frame
 
 
 def _missing(value: Any) -> bool:
@@ -439,10 +439,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             texts = _texts(series)
             known = _known(texts)
-            if known and series.dtype != nw.Boolean and all(map(_is_number, known)):
+            text = series.dtype not in (nw.Boolean, nw.Categorical, nw.Enum)
+            if known and text and all(map(_is_number, known)):
                 kind, how = "number", "numbers written as text"
                 values = _numbers(series, name)
-            elif known and all(map(ISO_DATE.fullmatch, known)):
+            elif known and text and all(map(ISO_DATE.fullmatch, known)):
                 kind, how, values = "date", "dates written as text", _days(series, name)
         if kind == "category":
             assert texts is not None  # noqa: S101
@@ -672,9 +673,10 @@ def group_values(X: Any, sensitive: Sequence[str]) -> pd.DataFrame:
                 f"{_listed(frame.columns)}."
             )
         number = frame[name].dtype.is_numeric()
-        columns[name] = _numbers(frame[name], name) if number else _texts(frame[name])
-        if number and not np.isnan(columns[name]).any() and (columns[name] % 1 == 0).all():
-            columns[name] = columns[name].astype(np.int64)
+        values = _numbers(frame[name], name) if number else _texts(frame[name])
+        if number and not np.isnan(values).any() and (values % 1 == 0).all():
+            values = values.astype(np.int64)
+        columns[name] = pd.Series(values, dtype=None if number else object)
     return pd.DataFrame(columns)
 
 

@@ -1,0 +1,295 @@
+"""Tables as they come: what becomes of each kind of column, in pandas and in polars."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from evenhand import FairClassifier
+from evenhand.datasets import load_adult
+from evenhand.tables import MISSING, OTHER, TableEncoder, fair_pipeline, group_values
+
+
+def frame(n=60):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "number": rng.standard_normal(n).round(3),
+            "holes": np.where(np.arange(n) % 6 == 0, np.nan, rng.integers(0, 9, n)),
+            "commas": [f"{1000 + 37 * i % 5000:,}" for i in range(n)],
+            "percent": [f"{i % 7}%" for i in range(n)],
+            "flag": rng.integers(0, 2, n).astype(bool),
+            "city": rng.choice(["Bonn", "Ulm", "Wien"], n),
+            "gaps": np.where(np.arange(n) % 5 == 0, None, rng.choice(["x", "y"], n)),
+            "many": rng.choice([f"v{i}" for i in range(30)], n),
+            "day": pd.date_range("2021-01-01", periods=n, freq="17D"),
+            "text day": pd.date_range("2022-03-01", periods=n, freq="5D").strftime("%Y-%m-%d"),
+            "same": "always",
+            "none": None,
+            "name": [f"person {i}" for i in range(n)],
+            "row": np.arange(n) + 7,
+        }
+    ).assign(twin=lambda t: t["city"], twice=lambda t: t["number"])
+
+
+KINDS = {
+    "number": ("number", "as it is"),
+    "holes": ("number", "10 missing values set to the median, 4"),
+    "commas": ("number", "numbers written as text"),
+    "percent": ("number", "numbers written as text"),
+    "flag": ("category", "2 values"),
+    "city": ("category", "3 values"),
+    "gaps": ("category", "2 values; 12 missing, a value of their own"),
+    "many": ("category", "rare ones taken together"),
+    "day": ("date", "as days, month and weekday"),
+    "text day": ("date", "dates written as text; as days, month and weekday"),
+    "same": ("dropped", "the same value in every row"),
+    "none": ("dropped", "no value in any row"),
+    "name": ("dropped", "another value in every row: an identifier"),
+    "row": ("dropped", "numbers the rows: an identifier"),
+    "twin": ("dropped", "the same values as 'city'"),
+    "twice": ("dropped", "the same values as 'number'"),
+}
+
+
+@pytest.fixture(params=["pandas", "polars", "pyarrow"])
+def native(request):
+    """A frame as it is, or as another library's."""
+    if request.param == "pandas":
+        return lambda table: table
+    library = pytest.importorskip(request.param)
+    if request.param == "polars":
+        return library.from_pandas
+    return library.Table.from_pandas
+
+
+class TestEncoder:
+    def test_every_kind_of_column(self, native):
+        encoder = TableEncoder().fit(native(frame()))
+        decided = encoder.decisions().set_index("column")
+        assert decided.index.tolist() == frame().columns.tolist()
+        for column, (kind, words) in KINDS.items():
+            assert decided.loc[column, "kind"] == kind, column
+            assert words in decided.loc[column, "action"], column
+
+    def test_inputs_are_those_of_pandas(self, native):
+        plain = TableEncoder().fit_transform(frame())
+        other = TableEncoder().fit_transform(native(frame()))
+        assert type(plain) is type(other)
+        dense = [v.toarray() if issparse(v) else v for v in (plain, other)]
+        np.testing.assert_allclose(*dense, atol=1e-12)
+
+    def test_numbers(self):
+        encoder = TableEncoder().fit(frame()[["number", "holes", "commas", "percent"]])
+        X = encoder.transform(frame())
+        names = encoder.get_feature_names_out().tolist()
+        assert names == ["number", "holes", "commas", "percent", "holes is missing"]
+        np.testing.assert_allclose(X[:, :4].mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(X[:, :4].std(axis=0), 1)
+        assert X[:, 4].tolist() == (np.arange(60) % 6 == 0).tolist()
+        commas = np.array([1000 + 37 * i % 5000 for i in range(60)])
+        np.testing.assert_allclose(X[:, 2], (commas - commas.mean()) / commas.std())
+
+    def test_categories(self):
+        encoder = TableEncoder().fit(frame()[["city", "gaps", "many"]])
+        names = encoder.get_feature_names_out().tolist()
+        assert names == [
+            "city = Bonn", "city = Ulm", "city = Wien", "gaps = x", "gaps = y",
+            f"gaps = {MISSING}", f"many = {OTHER}",
+        ]  # fmt: skip
+        new = pd.DataFrame({"city": ["Rom", None], "gaps": ["z", None], "many": ["v1", None]})
+        X = encoder.transform(new)
+        X = X.toarray() if issparse(X) else X
+        assert X.tolist() == [[0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 1]]
+
+    def test_dates(self):
+        encoder = TableEncoder().fit(frame()[["day"]])
+        X = encoder.transform(pd.DataFrame({"day": ["2021-01-18", None]}))
+        X = X.toarray() if issparse(X) else X
+        on = encoder.get_feature_names_out()[1:][X[0, 1:] > 0].tolist()
+        assert on == ["day: month = January", "day: weekday = Monday"]
+        assert (X[1, 1:] == 0).all()
+
+    def test_sparse_where_it_pays(self):
+        wide = pd.DataFrame({"c": [f"v{i % 40}" for i in range(800)]})
+        assert issparse(TableEncoder().fit_transform(wide))
+        assert not issparse(TableEncoder().fit_transform(frame()[["number", "holes"]]))
+
+    def test_order_and_further_columns_do_not_matter(self):
+        encoder = TableEncoder().fit(frame())
+        shuffled = frame()[frame().columns[::-1]].assign(more=1)
+        one, two = encoder.transform(frame()), encoder.transform(shuffled)
+        assert (one != two).sum() == 0
+
+    def test_categories_of_whole_numbers_read_as_floats(self):
+        table = pd.DataFrame({"code": pd.Categorical([1, 2, 3] * 20)})
+        encoder = TableEncoder().fit(table)
+        X = encoder.transform(pd.DataFrame({"code": [1.0, 2.0, np.nan]}))
+        X = X.toarray() if issparse(X) else X
+        assert X.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+    def test_restored_from_plans_bit_for_bit(self):
+        table = frame()
+        encoder = TableEncoder().fit(table)
+        sparse = bool(encoder.transformer_.sparse_output_)
+        again = TableEncoder.from_plans(encoder.plans_, sparse=sparse)
+        one, two = encoder.transform(table), again.transform(table)
+        assert type(one) is type(two)
+        assert (one != two).sum() == 0
+        names = again.get_feature_names_out().tolist()
+        assert names == encoder.get_feature_names_out().tolist()
+
+    def test_words_that_stand_for_others_are_no_categories(self):
+        table = pd.DataFrame({"c": [OTHER, MISSING, "a", "b"] * 20})
+        encoder = TableEncoder().fit(table)
+        assert encoder.get_feature_names_out().tolist() == ["c = a", "c = b", f"c = {OTHER}"]
+
+    def test_a_leak_is_warned_of(self):
+        y = frame()["flag"].to_numpy()
+        table = frame()[["number"]].assign(decided=np.where(y, "paid", "owes"))
+        with pytest.warns(UserWarning, match="'decided' tells the label without fail"):
+            encoder = TableEncoder().fit(table, y)
+        assert "without fail" in encoder.decisions()["action"].iloc[1]
+
+    @pytest.mark.parametrize(
+        ("table", "message"),
+        [
+            (frame().iloc[:0], "no rows"),
+            (pd.DataFrame({"a": [1, 1], "b": [2, 2]}), "no column is left as an input"),
+            (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns called 'a'"),
+            (pd.DataFrame({"a": [np.inf, 1.0]}), "column 'a' has 1 infinite value"),
+            ([[1, 2]], "the table is a list"),
+        ],
+    )
+    def test_bad_tables(self, table, message):
+        with pytest.raises(ValueError, match=message):
+            TableEncoder().fit(table)
+
+    def test_bad_tables_later(self):
+        encoder = TableEncoder().fit(frame())
+        with pytest.raises(ValueError, match="no column 'city', which the model was trained with"):
+            encoder.transform(frame().drop(columns="city"))
+        with pytest.raises(ValueError, match="'number' held numbers.*now 'x' in row 1"):
+            encoder.transform(frame().assign(number="x"))
+        with pytest.raises(ValueError, match="'day' held dates.*now 'x' in row 1"):
+            encoder.transform(frame().assign(day="x"))
+        with pytest.raises(ValueError, match="no column 'zip'"):
+            TableEncoder(exclude="zip").fit(frame())
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(1)
+    n = 400
+    sex = rng.choice(["f", "m"], n)
+    x = rng.standard_normal(n) + 0.6 * (sex == "m")
+    y = (x + rng.logistic(size=n) > 0.3).astype(int)
+    job = rng.choice(["a", "b", "c"], n)
+    return pd.DataFrame({"x": x, "job": job, "sex": sex, "old": rng.integers(0, 2, n)}), y
+
+
+class TestPipeline:
+    def test_like_its_parts(self, people):
+        X, y = people
+        ours = fair_pipeline("sex", tau=0.7).fit(X, y)
+        inputs = TableEncoder(exclude="sex").fit_transform(X)
+        theirs = FairClassifier(tau=0.7).fit(inputs, y, sensitive_features=X["sex"])
+        np.testing.assert_array_equal(ours[-1].coef_, theirs.coef_)
+        assert (ours.predict(X) == theirs.predict(inputs)).all()
+        assert ours[-1].groups_.tolist() == ["f", "m"]
+        np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(inputs))
+        assert ours.score(X, y) == np.mean(ours.predict(X) == y)
+
+    def test_polars(self, people):
+        polars = pytest.importorskip("polars")
+        X, y = people
+        ours = fair_pipeline("sex", tau=0.7).fit(X, y)
+        theirs = fair_pipeline("sex", tau=0.7).fit(polars.from_pandas(X), y)
+        np.testing.assert_allclose(ours[-1].coef_, theirs[-1].coef_)
+
+    def test_sensitive_columns_are_no_inputs_unless_asked_for(self, people):
+        X, y = people
+        blind = fair_pipeline("sex").fit(X, y)
+        assert not any("sex" in n for n in blind[0].get_feature_names_out())
+        seeing = fair_pipeline("sex", sensitive_inputs=True).fit(X, y)
+        assert "sex = f" in seeing[0].get_feature_names_out()
+
+    def test_crossed(self, people):
+        X, y = people
+        model = fair_pipeline(["sex", "old"], tau=0.5).fit(X, y)
+        assert model[-1].groups_.tolist() == ["f, 0", "f, 1", "m, 0", "m, 1"]
+
+    def test_missing_groups(self, people):
+        X, y = people
+        X = X.assign(sex=X["sex"].mask(np.arange(400) % 8 == 0))
+        with pytest.raises(ValueError, match="'sex' has 50 rows without a value.*never guessed"):
+            fair_pipeline("sex").fit(X, y)
+        dropped = fair_pipeline("sex", missing_groups="drop").fit(X, y)
+        assert dropped.n_dropped_ == 50
+        assert dropped[-1].groups_.tolist() == ["f", "m"]
+        assert dropped.predict(X).shape == (400,)  # the group is not needed to predict
+        grouped = fair_pipeline("sex", missing_groups="group", tau=0.1).fit(X, y)
+        assert grouped[-1].groups_.tolist() == [MISSING, "f", "m"]
+        with pytest.raises(ValueError, match="missing_groups='guess'; use"):
+            fair_pipeline("sex", missing_groups="guess").fit(X, y)
+
+    def test_group_cuts_find_the_group(self, people):
+        X, y = people
+        model = fair_pipeline("sex", group_cuts=True).fit(X, y)
+        assert model[-1].accuracy_ == pytest.approx(np.mean(model.predict(X) == y))
+        with pytest.raises(ValueError, match="no column 'sex'"):
+            model.predict(X.drop(columns="sex"))
+
+    def test_another_target(self, people):
+        X, y = people
+        model = fair_pipeline("sex", tau=0.5).fit(X, y)
+        other = model.at(0.9)
+        assert other[-1].rate_ >= 0.9 > model[-1].tau
+        assert model[-1].tau == 0.5
+
+    def test_scikit_learn_knows_it(self, people):
+        X, y = people
+        model = fair_pipeline("sex", tau=0.5, max_iter=20)
+        again = clone(model)
+        assert again.sensitive == ["sex"]
+        assert cross_val_score(again, X, y, cv=2).shape == (2,)
+        again.set_params(classifier__tau=0.7)
+        assert again[-1].tau == 0.7
+
+    def test_weights(self, people):
+        X, y = people
+        weight = np.random.default_rng(0).integers(1, 3, 400)
+        weighted = fair_pipeline("sex").fit(X, y, sample_weight=weight)
+        assert weighted[-1].frontier_.last.counts.sum() == weight.sum()
+
+    def test_bad_calls(self, people):
+        X, y = people
+        with pytest.raises(ValueError, match="sensitive is empty"):
+            fair_pipeline([])
+        with pytest.raises(ValueError, match="a classifier or its parameters"):
+            fair_pipeline("sex", classifier=FairClassifier(), tau=0.8)
+        with pytest.raises(ValueError, match="no column 'age', which is the sensitive one"):
+            fair_pipeline("age").fit(X, y)
+        with pytest.raises(ValueError, match="the table has 400 rows, y has 3"):
+            fair_pipeline("sex").fit(X, y[:3])
+
+
+def test_group_values_keep_whole_numbers():
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": [1.5, 2.0], "c": ["x", " "]})
+    values = group_values(table, ["a", "b", "c"])
+    assert values["a"].tolist() == [1, 2]
+    assert values["a"].dtype.kind == "i"
+    assert values["c"].tolist() == ["x", None]
+
+
+def test_adult_as_it_comes_is_as_good_as_its_own_encoder():
+    adult = load_adult()
+    X = adult.frame.drop(columns=["income", "fnlwgt", "education"])
+    model = fair_pipeline("sex", tau=0.8).fit(X, adult.target)
+    own = adult.encoder.fit_transform(adult.data)
+    theirs = FairClassifier(tau=0.8).fit(
+        own, adult.target, sensitive_features=adult.sensitive_features
+    )
+    assert model[-1].accuracy_ == pytest.approx(theirs.accuracy_, abs=0.005)
