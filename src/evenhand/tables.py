@@ -90,7 +90,7 @@ def _frame(X: Any) -> Any:
         X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])] if X.ndim == 2 else None)
     if isinstance(X, pd.DataFrame) and not all(isinstance(name, str) for name in X.columns):
         X = X.rename(columns=str)
-    names = pd.Index(getattr(X, "columns", getattr(X, "column_names", [])))
+    names = pd.Index(getattr(X, "column_names", getattr(X, "columns", [])))
     if names.has_duplicates:
         twice = names[names.duplicated()][0]
         raise ValueError(f"the table has two columns called {twice!r}; rename one of them.")
