@@ -239,8 +239,8 @@ def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
     favourable = " | ".join(_short(f, 30) for f in asked["favourable"])
     sensitive = " × ".join(_short(s, 30) for s in asked["sensitive"])
     console.print(
-        f"{_short(summary['title'])}: {data['rows']:,} rows, {_short(asked['label'])} = {favourable} "
-        f"by {sensitive}",
+        f"{_short(summary['title'])}: {data['rows']:,} rows, "
+        f"{_short(asked['label'])} = {favourable} by {sensitive}",
         style="bold",
     )
     for dropped in data["rows_dropped"]:
@@ -268,7 +268,8 @@ def show_frontier(summary: dict[str, Any]) -> None:
     points, key = summary["points"], _part_key(summary)
     part = next(p for p in summary["parts"] if p["key"] == key)
     console.print(
-        f"{_short(summary['title'])}: {len(points)} points, figures on {part['n']:,} {part['title']}",
+        f"{_short(summary['title'])}: {len(points)} points, figures on "
+        f"{part['n']:,} {part['title']}",
         style="bold",
     )
     if not points:

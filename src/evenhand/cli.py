@@ -250,14 +250,14 @@ def _target(tau: float) -> float:
 @app.command(
     help=(
         "Train a fair classifier on a table and write it, with a report, to files.\n\n"
-        "A part of the table is held back as a test. The screen shows what was found in the columns "
-        "and the chosen point beside plain logistic regression. Exit code 2 if --tau was not "
+        "A part of the table is held back as a test. The screen shows what was found in the "
+        "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was not "
         "reached where the point was chosen; the model is written all the same."
     ),
     epilog=(
         "Examples: evenhand train loans.csv --label repaid --sensitive sex --tau 0.8 -o loans.model"
         " · evenhand train --demo adult -o adult.model"
-        " · evenhand train loans.csv --label repaid --sensitive sex --selection certified -o m.model"
+        " · evenhand train loans.csv --label repaid --sensitive sex --selection certified"
     ),
 )
 def train(
@@ -420,14 +420,10 @@ def _table(
     if demo is not None:
         from evenhand import datasets
 
-        known = {
-            "adult": (datasets.load_adult, "income", "sex"),
-            "german": (datasets.load_german, "credit", "sex"),
-        }
-        if demo not in known:
+        if demo not in ("adult", "german"):
             raise ValueError(f"--demo {demo!r}; use adult or german.")
-        load, own_label, own_sensitive = known[demo]
-        data = load()
+        data = datasets.load_adult() if demo == "adult" else datasets.load_german()
+        own_label, own_sensitive = "income" if demo == "adult" else "credit", "sex"
         frame = (
             data.frame if own_label in data.frame else data.frame.assign(**{own_label: data.target})
         )
@@ -443,7 +439,10 @@ def _table(
         "Print the frontier of a saved model: what accuracy each target costs.\n\n"
         "With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib)."
     ),
-    epilog="Examples: evenhand frontier loans.model · evenhand frontier loans.model --picture frontier.png",
+    epilog=(
+        "Examples: evenhand frontier loans.model"
+        " · evenhand frontier loans.model --picture frontier.png"
+    ),
 )
 def frontier(
     model: ModelFile,
@@ -522,9 +521,9 @@ def pick(
 
 @app.command(
     help=(
-        "Predict labels and scores for the rows of a table.\n\nThe output has a row for each row of "
-        "FILE, in its order: the predicted label and a score for each label. FILE is read in parts, "
-        "so it may be larger than memory."
+        "Predict labels and scores for the rows of a table.\n\nThe output has a row for each row "
+        "of FILE, in its order: the predicted label and a score for each label. FILE is read in "
+        "parts, so it may be larger than memory."
     ),
     epilog=(
         "Examples: evenhand predict loans.model new.csv -o answers.csv"
@@ -596,7 +595,7 @@ def _predict(
     ),
     epilog=(
         "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
-        " · evenhand compare loans.csv --label repaid --sensitive sex --method evenhand --method zafar --splits 3"
+        " · evenhand compare loans.csv --label repaid --sensitive sex --method evenhand --method zafar"
     ),
 )
 def compare(
@@ -659,9 +658,7 @@ def compare(
 
 
 @app.command(
-    help=(
-        "List the datasets that come with evenhand or that it can fetch, with what each is good for."
-    ),
+    help=("List the datasets that come with evenhand or that it can fetch."),
     epilog="Examples: evenhand datasets · evenhand datasets --json",
 )
 def datasets(as_json: AsJson = False) -> None:
@@ -684,7 +681,11 @@ def datasets(as_json: AsJson = False) -> None:
     ),
     epilog="Example: evenhand report loans.model -o loans.html",
 )
-def report(model: ModelFile, out: Out, as_json: AsJson = False) -> None:
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")],
+    as_json: AsJson = False,
+) -> None:
     """Write a saved model's report; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
         from evenhand import persist, workflow
@@ -696,6 +697,30 @@ def report(model: ModelFile, out: Out, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"report": str(out)}))
     else:
         typer.echo(f"written: {out}")
+
+
+@app.command(
+    help=(
+        "Write a saved model as ONNX, for places without Python (needs pip install "
+        "'evenhand[onnx]').\n\nThe graph takes a table's columns as they are and gives the number "
+        "of the label and the score."
+    ),
+    epilog="Example: evenhand export loans.model -o loans.onnx",
+)
+def export(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="ONNX file to write.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a saved model as ONNX; ``help`` above is what a user sees."""
+    with _plain_errors("No file was written or changed."):
+        from evenhand import persist
+        from evenhand.onnx_export import to_onnx
+
+        _writable(out)
+        data = to_onnx(persist.load_model(model).model)
+        persist.write_atomically(out, lambda file: file.write(data))
+    typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}

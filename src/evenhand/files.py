@@ -91,7 +91,7 @@ def read_chunks(
 @contextmanager
 def _opened(path: str | Path, name: str) -> Iterator[Any]:
     if str(path) == "-":
-        yield io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
+        yield io.BufferedReader(sys.stdin.buffer)
         return
     if Path(path).is_dir():
         raise TableFileError(f"{name} is a folder; give a file.")
@@ -105,13 +105,13 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
     try:
         if head[:2] == b"\x1f\x8b":
             with gzip.open(file) as plain:
-                yield io.BufferedReader(plain)  # type: ignore[arg-type]
+                yield io.BufferedReader(plain)
         elif head[:3] == b"BZh":
             with bz2.open(file) as plain:
-                yield io.BufferedReader(plain)  # type: ignore[arg-type]
+                yield io.BufferedReader(plain)
         elif head[:4] == b"\xfd7zX":
             with lzma.open(file) as plain:
-                yield io.BufferedReader(plain)  # type: ignore[arg-type]
+                yield io.BufferedReader(plain)
         elif head[:4] == b"PK\x03\x04":
             seekable = file if file.seekable() else io.BytesIO(file.read())
             with zipfile.ZipFile(seekable) as archive:
@@ -121,7 +121,7 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
                         f"{name} is a zip of {len(names)} files; give one table at a time."
                     )
                 with archive.open(names[0]) as plain:
-                    yield io.BufferedReader(plain)  # type: ignore[arg-type]
+                    yield io.BufferedReader(plain)
         else:
             yield file
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib_error):
@@ -136,12 +136,9 @@ def _parquet(path: str | Path, file: Any, name: str, rows: int | None) -> Iterat
         held = parquet.ParquetFile(source)
         repeated = pd.Index(held.schema_arrow.names)
         _check_header(repeated.tolist(), name)
-        if rows is None:
-            parts = [held.read().to_pandas()]
-        else:
-            parts = (batch.to_pandas() for batch in held.iter_batches(batch_size=rows))
+        batches = [held.read()] if rows is None else held.iter_batches(batch_size=rows)
         n = 0
-        for part in parts:
+        for part in (batch.to_pandas() for batch in batches):
             n += len(part)
             if len(part):
                 yield part

@@ -27,7 +27,8 @@ OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 
 def _check(model: Any) -> None:
     if not isinstance(model, FairPipeline):
-        raise TypeError(f"a {type(model).__name__} cannot be exported; give a fitted fair_pipeline.")
+        name = type(model).__name__
+        raise TypeError(f"a {name} cannot be exported; give a fitted fair_pipeline.")
     if getattr(model[-1], "needs_group", False):
         raise ValueError("a model with a cut for each group cannot be exported to ONNX.")
     if hasattr(model[-1], "noise_coef_"):
@@ -51,9 +52,7 @@ def to_onnx(model: Any) -> bytes:
     onnx = import_extra("onnx", "onnx")
     helper, numpy_helper, kinds = onnx.helper, onnx.numpy_helper, onnx.TensorProto
     encoder, classifier = model.named_steps["encoder"], model[-1]
-    weights = dict(
-        zip(encoder.get_feature_names_out().tolist(), classifier.coef_.T, strict=True)
-    )
+    weights = dict(zip(encoder.get_feature_names_out().tolist(), classifier.coef_.T, strict=True))
     n_outputs = len(classifier.coef_)
     nodes, inputs, constants, terms = [], [], [], []
 

@@ -128,7 +128,7 @@ def save_model(
         raise ValueError("the model is not fitted yet; there is nothing to save.")
     state["classifier"] = _classifier_state(classifier, arrays)
     held = io.BytesIO()
-    np.savez(held, **arrays)
+    np.savez(held, allow_pickle=False, **arrays)
     members = {
         "model.json": json.dumps(state, allow_nan=True, ensure_ascii=False).encode(),
         "arrays.npz": held.getvalue(),
@@ -306,7 +306,11 @@ def _frontier_from(
         False,
     )
     return Frontier(
-        *(arrays[f"{name}.{column}"] for column in COLUMNS),
+        iterate=arrays[f"{name}.iterate"],
+        cut=arrays[f"{name}.cut"],
+        accuracy=arrays[f"{name}.accuracy"],
+        rate=arrays[f"{name}.rate"],
+        counts=arrays[f"{name}.counts"],
         groups=groups,
         last=last,
         labels=labels,

@@ -623,11 +623,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             fill = transformer.steps[0][1].statistics_
             scaler = transformer.steps[1][1]
-            learned = {
-                column: {"fill": float(f), "mean": float(m), "scale": float(s)}
-                for column, f, m, s in zip(columns, fill, scaler.mean_, scaler.scale_, strict=True)
-            }
-            self.plans_ = [replace(p, **learned.get(p.column, {})) for p in self.plans_]
+            known = zip(columns, fill, scaler.mean_, scaler.scale_, strict=True)
+            learned = {column: (float(f), float(m), float(s)) for column, f, m, s in known}
+            for i, plan in enumerate(self.plans_):
+                if plan.column in learned:
+                    f, m, s = learned[plan.column]
+                    self.plans_[i] = replace(plan, fill=f, mean=m, scale=s)
 
 
 def _input_name(column: str, value: str) -> str:
@@ -673,7 +674,7 @@ def group_values(X: Any, sensitive: Sequence[str]) -> pd.DataFrame:
                 f"{_listed(frame.columns)}."
             )
         number = frame[name].dtype.is_numeric()
-        values = _numbers(frame[name], name) if number else _texts(frame[name])
+        values: Any = _numbers(frame[name], name) if number else _texts(frame[name])
         if number and not np.isnan(values).any() and (values % 1 == 0).all():
             values = values.astype(np.int64)
         columns[name] = pd.Series(values, dtype=None if number else object)

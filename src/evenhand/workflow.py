@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,14 +25,12 @@ from evenhand.persist import SavedModel
 from evenhand.rates import RATES, Rate, group_codes, overall_accuracy
 from evenhand.selection import clopper_pearson, count_points
 from evenhand.tables import (
-    MISSING,
     FairPipeline,
     TableEncoder,
     _frame,
     _listed,
     _texts,
     fair_pipeline,
-    group_values,
     take_table_rows,
 )
 
@@ -446,7 +444,7 @@ def _kinds(model: FairClassifier) -> int:
 def _point_counts(
     pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any
 ) -> NDArray[np.float64]:
-    """Counts of every point of the frontier, and of its last, on other rows."""
+    """Count what every point of the frontier, and its last, predict for other rows."""
     model, cell = pipeline[-1], _cells(pipeline, X, y)
     iterates = model.trajectory_.iterates
     return count_points(model.frontier_, iterates, encoded, None, cell, None, _kinds(model))
@@ -455,7 +453,7 @@ def _point_counts(
 def _plain_counts(
     pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any, w: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Counts of plain logistic regression: where the fit began, at the cut 0."""
+    """Count what plain logistic regression predicts: where the fit began, at the cut 0."""
     model, cell = pipeline[-1], _cells(pipeline, X, y)
     n_labels = len(model.classes_)
     weights = w.reshape(-1, encoded.shape[1] + 1)
