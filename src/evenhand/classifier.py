@@ -34,6 +34,7 @@ from evenhand.inputs import (
     merge_alike,
     take_rows,
 )
+from evenhand.notebook import summary_html
 from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.progress import progress_bar
@@ -356,6 +357,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Show a fitted classifier in a notebook by its figures and a small frontier."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if self.__sklearn_is_fitted__():
+            shown["text/html"] = summary_html(self)
+        return shown
 
     @property
     def needs_group(self) -> bool:

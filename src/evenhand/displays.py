@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
 from evenhand.classifier import FairClassifier
-from evenhand.frontier import Frontier
+from evenhand.frontier import Frontier, score_frontier
+from evenhand.rates import RATES, group_counts
+from evenhand.selection import clopper_pearson
 
-__all__ = ["ComparisonDisplay", "FrontierDisplay"]
+__all__ = ["ComparisonDisplay", "FrontierDisplay", "GroupRatesDisplay", "TrajectoryDisplay"]
+
+
+def _classifier(estimator: Any, display: str) -> FairClassifier:
+    """Give the fitted classifier, or the one that a pipeline ends in."""
+    estimator = estimator[-1] if hasattr(estimator, "steps") else estimator
+    if not isinstance(estimator, FairClassifier):
+        raise TypeError(
+            f"{display} needs a FairClassifier or a Pipeline that ends in one, not a "
+            f"{type(estimator).__name__}; of a search, take best_estimator_."
+        )
+    check_is_fitted(estimator)
+    return estimator
+
+
+def _axes(ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
+    """Give axes to draw on, new ones if there are none."""
+    if ax is not None:
+        return ax
+    plt = import_extra("matplotlib.pyplot", "plot")
+    return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 class FrontierDisplay:
@@ -57,6 +80,7 @@ class FrontierDisplay:
         self.tau = tau
         self.chosen = chosen
         self.feasible = feasible
+        self.data = "training data"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
@@ -76,19 +100,69 @@ class FrontierDisplay:
         FrontierDisplay
             The display, drawn.
         """
-        estimator = estimator[-1] if hasattr(estimator, "steps") else estimator
-        if not isinstance(estimator, FairClassifier):
-            raise TypeError(
-                "FrontierDisplay needs a FairClassifier or a Pipeline that ends in one, not a "
-                f"{type(estimator).__name__}; of a search, take best_estimator_."
-            )
-        check_is_fitted(estimator)
+        estimator = _classifier(estimator, cls.__name__)
         display = cls(
             estimator.frontier_,
             tau=float(np.max(estimator.tau)),
             chosen=(estimator.point_.rate, estimator.point_.accuracy),
             feasible=estimator.feasible_,
         ).plot(ax=ax, **kwargs)
+        display._own_figure = ax is None
+        return display
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        notion: str = "statistical_parity",
+        tau: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> FrontierDisplay:
+        """Draw what cuts on any classifier's scores reach, one cut for everybody.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels of two values.
+        y_score : array-like of shape (n_samples,)
+            Scores; higher is more favourable.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights.
+        pos_label : label, optional
+            The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+        notion : str, default="statistical_parity"
+            Which rate is compared, a name in :data:`evenhand.notions.NOTIONS`.
+        tau : float, optional
+            Target to mark.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **kwargs
+            For the line.
+
+        Returns
+        -------
+        FrontierDisplay
+            The display, drawn.
+        """
+        frontier = score_frontier(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            notion=notion,
+        )
+        display = cls(frontier, tau=tau)
+        display.data = "these rows"
+        display.plot(ax=ax, label="cuts on these scores", **kwargs)
         display._own_figure = ax is None
         return display
 
@@ -144,8 +218,8 @@ class FrontierDisplay:
             look = {"markersize": 8, "color": "#c8501e", "fillstyle": fill, "zorder": 3}
             ax.plot(rate, accuracy, "o", label=label, **look)
         self._limit_view(ax)
-        ax.set_xlabel(f"{front.rate_name} on training data (1 is parity)")
-        ax.set_ylabel("accuracy on training data")
+        ax.set_xlabel(f"{front.rate_name} on {self.data} (1 is parity)")
+        ax.set_ylabel(f"accuracy on {self.data}")
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, loc="lower left")
@@ -164,6 +238,286 @@ class FrontierDisplay:
         # Room for the legend, and a scale on which a percent of accuracy is seen as such.
         span = max(high - low, 0.02)
         ax.set_ylim(max(low - 0.45 * span, 0.0), min(high + 0.1 * span, 1.0))
+
+
+class TrajectoryDisplay:
+    """What happened in a fit: the classification loss and the rate, iteration by iteration.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What ``trajectory_.to_frame()`` gave.
+    tau : float, optional
+        Target to mark.
+    rate_name : str, default="rate"
+        What the rate is, in words.
+
+    Attributes
+    ----------
+    ax_ : ndarray of two matplotlib Axes
+        Losses above, accuracy and rate below.
+    figure_ : matplotlib Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from evenhand import TrajectoryDisplay
+    >>> TrajectoryDisplay.from_estimator(model)  # doctest: +SKIP
+    """
+
+    figure_: Any
+
+    def __init__(
+        self, frame: pd.DataFrame, *, tau: float | None = None, rate_name: str = "rate"
+    ) -> None:
+        self.frame = frame
+        self.tau = tau
+        self.rate_name = rate_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TrajectoryDisplay:
+        """Draw the run of a fitted :class:`~evenhand.FairClassifier`.
+
+        Parameters
+        ----------
+        estimator : FairClassifier
+            A fitted classifier, or a Pipeline that ends in one.
+        ax : sequence of two matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        TrajectoryDisplay
+            The display, drawn.
+        """
+        model = _classifier(estimator, cls.__name__)
+        frame = model.trajectory_.to_frame()
+        tau = float(np.max(model.tau))
+        return cls(frame, tau=tau, rate_name=model.frontier_.rate_name).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> TrajectoryDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        TrajectoryDisplay
+            Itself.
+        """
+        if ax is None:
+            plt = import_extra("matplotlib.pyplot", "plot")
+            size = {"figsize": (6.8, 5.0), "layout": "constrained"}
+            ax = plt.subplots(2, 1, sharex=True, **size)[1]
+        upper, lower = ax
+        t = np.arange(1, len(self.frame) + 1)
+        upper.plot(t, self.frame["loss_c"], color=_COLOURS[0], label="classification loss")
+        upper.plot(t, -self.frame["loss_u"], color=_COLOURS[1], label="adversary's loss")
+        upper.set_ylabel("loss")
+        lower.plot(t, self.frame["accuracy"], color=_COLOURS[0], label="accuracy")
+        lower.plot(t, self.frame["rate"], color=_COLOURS[5], label=self.rate_name)
+        if self.tau is not None:
+            lower.axhline(self.tau, color="0.45", linestyle="--", linewidth=1)
+            lower.text(1, self.tau, f" τ = {self.tau:g}", va="bottom", color="0.35")
+        lower.set_ylim(0, 1.02)
+        lower.set_xlabel("iteration")
+        starts = np.flatnonzero(self.frame["leg"].ne(self.frame["leg"].shift())) + 1
+        for axes in (upper, lower):
+            for start in starts[1:]:
+                axes.axvline(start, color="0.8", linewidth=1, zorder=0)
+            axes.grid(alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.legend(frameon=False, loc="center right")
+        for start in starts:
+            leg = self.frame["leg"].iloc[start - 1]
+            words = "plain optimum" if leg == "optimum" else f"fair, {leg}"
+            upper.annotate(
+                words, (start, 1.0), xycoords=("data", "axes fraction"), fontsize="small",
+                xytext=(3, 2), textcoords="offset points", color="0.35",
+            )  # fmt: skip
+        self.ax_, self.figure_ = np.array([upper, lower]), upper.figure
+        return self
+
+
+class GroupRatesDisplay:
+    """A rate of each group with its 95% interval, of one classifier or of several.
+
+    Parameters
+    ----------
+    counts : dict of str to ndarray
+        For each classifier its counts per group × label × prediction.
+    groups : sequence
+        The groups' names.
+    rate : str, default="selection_rate"
+        A name in :data:`evenhand.rates.RATES`.
+    tau : float, optional
+        The least ratio that is allowed; a band shows which rates reach it.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from evenhand import GroupRatesDisplay
+    >>> GroupRatesDisplay.from_estimator(model, X, y, sensitive_features=z)  # doctest: +SKIP
+    """
+
+    figure_: Any
+
+    def __init__(
+        self,
+        counts: dict[str, Any],
+        groups: Sequence[Any],
+        *,
+        rate: str = "selection_rate",
+        tau: float | None = None,
+    ) -> None:
+        if rate not in RATES:
+            raise ValueError(f"rate={rate!r}; use one of {', '.join(map(repr, RATES))}.")
+        self.counts = counts
+        self.groups = groups
+        self.rate = rate
+        self.tau = tau
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        rate: str = "selection_rate",
+        tau: float | None = None,
+        pos_label: Any = None,
+        ax: Any = None,
+    ) -> GroupRatesDisplay:
+        """Draw the group rates of any fitted classifier's predictions.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X, y : array-like
+            Inputs and labels of two values.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row.
+        rate : str, default="selection_rate"
+            A name in :data:`evenhand.rates.RATES`.
+        tau : float, optional
+            The least ratio that is allowed.
+        pos_label : label, optional
+            The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        GroupRatesDisplay
+            The display, drawn.
+        """
+        needs = getattr(estimator, "needs_group", False)
+        known = {"sensitive_features": sensitive_features} if needs else {}
+        return cls.from_predictions(
+            y,
+            estimator.predict(X, **known),
+            sensitive_features=sensitive_features,
+            rate=rate,
+            tau=tau,
+            pos_label=pos_label,
+            ax=ax,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        rate: str = "selection_rate",
+        tau: float | None = None,
+        pos_label: Any = None,
+        ax: Any = None,
+    ) -> GroupRatesDisplay:
+        """Draw the group rates of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels of two values.
+        y_pred : array-like of shape (n_samples,) or dict of str to array-like
+            Predictions, or those of several classifiers by name.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row.
+        rate, tau, pos_label, ax
+            As of :meth:`from_estimator`.
+
+        Returns
+        -------
+        GroupRatesDisplay
+            The display, drawn.
+        """
+        several = y_pred if isinstance(y_pred, dict) else {"": y_pred}
+        counts, groups = {}, []
+        for name, predicted in several.items():
+            found, counts[name] = group_counts(
+                y_true, predicted, sensitive_features=sensitive_features, pos_label=pos_label
+            )
+            groups = found.tolist()
+        return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> GroupRatesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        GroupRatesDisplay
+            Itself.
+        """
+        n, m = len(self.groups), len(self.counts)
+        ax = _axes(ax, (6.4, 1.4 + 0.34 * n * max(m, 1)))
+        rate = RATES[self.rate]
+        for k, (name, counts) in enumerate(self.counts.items()):
+            top, bottom = rate._fractions(counts)
+            low, high = clopper_pearson(top, bottom, 0.025)
+            value = rate.per_group(counts)
+            place = np.arange(n) + (k - (m - 1) / 2) * 0.26
+            ratio = float(rate.ratio(counts))
+            label = f"{name + ': ' if name else ''}ratio {ratio:.3f}"
+            ax.errorbar(
+                100 * value,
+                place,
+                xerr=100 * np.array([value - low, high - value]),
+                fmt=_MARKERS[k % len(_MARKERS)],
+                color=_COLOURS[k % len(_COLOURS)],
+                capsize=3,
+                label=label,
+            )
+            if self.tau is not None and m == 1 and np.isfinite(value).all():
+                most = 100 * float(value.max())
+                ax.axvspan(self.tau * most, most, color="0.5", alpha=0.15, linewidth=0)
+                ax.set_title(
+                    f"grey: within τ = {self.tau:g} of the largest", fontsize="small", loc="left"
+                )
+        ax.set_yticks(np.arange(n), [str(g) for g in self.groups])
+        ax.set_ylim(n - 0.4, -0.6)
+        ax.set_xlabel(f"{self.rate.replace('_', ' ')} in percent, with 95% intervals")
+        ax.grid(alpha=0.25, axis="x")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
 
 
 # Okabe and Ito's colours, told apart by all eyes; the markers do without colour.

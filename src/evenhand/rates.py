@@ -313,7 +313,8 @@ def check_missing(values: pd.Series, name: str, advice: str) -> None:
         raise ValueError(f"{name} has {missing} missing value{'s' * (missing > 1)}; {advice}.")
 
 
-def _as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
+def as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
+    """Say of labels and predictions which are the favourable one."""
     true, pred = as_series(y_true, "y_true"), as_series(y_pred, "y_pred")
     check_missing(true, "y_true", "drop those rows")
     check_missing(pred, "y_pred", "a prediction must say something")
@@ -371,7 +372,7 @@ def group_counts(
     [[[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]]
     """
     groups, codes = group_codes(sensitive_features)
-    true, pred = _as_binary(y_true, y_pred, pos_label)
+    true, pred = as_binary(y_true, y_pred, pos_label)
     check_consistent_length(true, pred, codes)
     if len(codes) == 0:
         raise ValueError("y_true, y_pred and sensitive_features are empty; rates need rows.")
