@@ -24,6 +24,7 @@ ORDER = [
     "inputs",
     "progress",
     "classifier",
+    "boosted",
     "theory",
     "peers",
     "displays",

@@ -58,7 +58,7 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     if where is None and sensitive_features is None:
         raise ValueError(
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) with FairClassifier(sensitive_feature=...)."
+            "(or a function of X) with the constructor's sensitive_feature=..."
         )
     if where is not None and sensitive_features is not None:
         raise ValueError(
