@@ -58,8 +58,8 @@ class _FoldModels(NamedTuple):
 
 
 def default_booster() -> HistGradientBoostingClassifier:
-    """Trees of 8 leaves: with the usual 31 they overfit tables of a few thousand rows."""
-    return HistGradientBoostingClassifier(max_leaf_nodes=8)
+    """Give a booster that does not overfit tables of a few thousand rows, as the usual one does."""
+    return HistGradientBoostingClassifier(max_leaf_nodes=15, l2_regularization=10.0)
 
 
 def deal_folds(cell: NDArray[np.intp], n_folds: int, rng: Any) -> NDArray[np.intp]:
@@ -206,15 +206,17 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         and ``sensitive_feature`` are those given here.
     booster : estimator, optional
         Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
-        ``HistGradientBoostingClassifier(max_leaf_nodes=8)``: more leaves overfit small tables.
+        ``HistGradientBoostingClassifier(max_leaf_nodes=15, l2_regularization=10.0)``: the usual one
+        overfits tables of a few thousand rows.
     n_folds : int, default=5
         K.
     interactions : bool, default=False
         Add the columns :math:`p\,q_k`. Statistical parity does not need them; the optimum for rates
         that depend on the label is bilinear in p and q.
     leaves : int, default=0
-        Add the leaves of this many trees of 8 leaves, for label and for group each, as indicators.
-        These trees are fitted on all rows, so such columns are not out of fold.
+        Add the leaves of this many trees, for label and for group each, as indicators. Trees that
+        have seen different rows have no leaves in common, so these are fitted on all rows: such
+        columns are not out of fold. They gained nothing on Adult and cost accuracy on COMPAS.
     scorers : sequence of fitted estimators, default=()
         The score of each, ``decision_function`` or else the probability of its second class, is one
         more column. They are never fitted, not even copies of them. Use estimators that were fitted
@@ -245,7 +247,7 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     columns_ : ndarray of shape (n_samples, n_columns)
         Columns of those rows before standardisation.
     scaler_ : StandardScaler
-        Standardises the columns.
+        Standardises the columns, but for leaves.
     frontier_ : Frontier
         Accuracy and rate, out of fold, of every point worth choosing.
     trajectory_ : Trajectory
@@ -376,11 +378,12 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         self._check_folds(rows)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self.columns_ = self._fit_columns(X, rows, seed)
-        self.scaler_ = StandardScaler().fit(self.columns_, sample_weight=rows.weight)
+        n_scaled = len(self.column_names_) - self._n_leaves
+        self.scaler_ = StandardScaler().fit(self.columns_[:, :n_scaled], sample_weight=rows.weight)
         if engine.random_state is None:
             engine.set_params(random_state=seed)
         self.classifier_ = engine.fit(
-            self.scaler_.transform(self.columns_),
+            self._scale(self.columns_),
             rows.classes[rows.y],
             sensitive_features=rows.groups[rows.z],
             sample_weight=rows.weight,
@@ -467,15 +470,23 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             trees.fit(X, target, rows.weight)
             for trees, target in zip(self._leaves, targets, strict=False)
         ]
+        self._n_leaves = sum(found.shape[1] for found in leaves)
         others = [str(group) for group in rows.groups[1:]]
         self.column_names_ = ["label logit", "label probability"]
         self.column_names_ += [f"group probability[{group}]" for group in others]
         if self.interactions:
             self.column_names_ += [f"both probabilities[{group}]" for group in others]
+        self.column_names_ += [f"scorers[{i}]" for i in range(len(self.scorers))]
         for name, found in zip(("label", "group"), leaves, strict=False):
             self.column_names_ += [f"{name} leaf {i}" for i in range(found.shape[1])]
-        self.column_names_ += [f"scorers[{i}]" for i in range(len(self.scorers))]
-        return np.column_stack([columns, *leaves, *self._scores(X)])
+        return np.column_stack([columns, *self._scores(X), *leaves])
+
+    def _scale(self, columns: FloatArray) -> FloatArray:
+        """Standardise all but the leaves: of a rare leaf's indicator one would make a giant."""
+        n_scaled = self.scaler_.n_features_in_
+        return np.column_stack(
+            [self.scaler_.transform(columns[:, :n_scaled]), columns[:, n_scaled:]]
+        )
 
     def _model_columns(self, models: _FoldModels, X: Any) -> FloatArray:
         label, group = (np.asarray(model.predict_proba(X), dtype=np.float64) for model in models)
@@ -527,8 +538,7 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         X = self._check(X, self._column, reset=False)
         columns = np.mean([self._model_columns(models, X) for models in self.models_], axis=0)
         leaves = [trees(X) for trees in self._leaves]
-        columns = np.column_stack([columns, *leaves, *self._scores(X)])
-        return np.asarray(self.scaler_.transform(columns))
+        return self._scale(np.column_stack([columns, *self._scores(X), *leaves]))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Score less the chosen cut; positive means ``classes_[1]``.
