@@ -186,6 +186,8 @@ class TestFolds:
             fit(X, y, lonely)
         with pytest.raises(ValueError, match="label 'yes' has 1 row, too few for 3 folds"):
             fit(X, np.array(["no"] * 599 + ["yes"]), z, n_folds=3)
+        with pytest.raises(ValueError, match="n_folds=601, but there are only 600 rows"):
+            fit(X, y, z, n_folds=601)
 
     @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
     def test_a_small_cell_is_enough(self, data):

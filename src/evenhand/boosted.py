@@ -58,8 +58,10 @@ class _FoldModels(NamedTuple):
 
 
 def default_booster() -> HistGradientBoostingClassifier:
-    """Give a booster that does not overfit tables of a few thousand rows, as the usual one does."""
-    return HistGradientBoostingClassifier(max_leaf_nodes=15, l2_regularization=10.0)
+    """Give a booster that stops early on any table; the usual one overfits a few thousand rows."""
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05, max_iter=400, max_leaf_nodes=15, early_stopping=True
+    )
 
 
 def deal_folds(cell: NDArray[np.intp], n_folds: int, rng: Any) -> NDArray[np.intp]:
@@ -206,8 +208,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         and ``sensitive_feature`` are those given here.
     booster : estimator, optional
         Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
-        ``HistGradientBoostingClassifier(max_leaf_nodes=15, l2_regularization=10.0)``: the usual one
-        overfits tables of a few thousand rows.
+        ``HistGradientBoostingClassifier(learning_rate=0.05, max_iter=400, max_leaf_nodes=15,
+        early_stopping=True)``: the usual one overfits tables of a few thousand rows.
     n_folds : int, default=5
         K.
     interactions : bool, default=False
@@ -219,8 +221,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         columns are not out of fold. They gained nothing on Adult and cost accuracy on COMPAS.
     scorers : sequence of fitted estimators, default=()
         The score of each, ``decision_function`` or else the probability of its second class, is one
-        more column. They are never fitted, not even copies of them. Use estimators that were fitted
-        on other rows.
+        more column. They are given X without the group column and are never fitted, not even copies
+        of them. Use estimators that were fitted on other rows.
     sensitive_feature : int, str or callable, optional
         Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
         index or name, which is then not an input, or a function of X.
@@ -432,7 +434,9 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         return X if y is None else (X, y)
 
     def _check_folds(self, rows: CodedRows) -> None:
-        """Refuse folds whose models would not know all labels and groups."""
+        """Refuse folds that are empty or whose models would not know all labels and groups."""
+        if len(rows.y) < self.n_folds:
+            raise ValueError(f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows.")
         for what, code, levels in (
             ("label", rows.y, rows.classes),
             ("group", rows.z, rows.groups),
