@@ -23,9 +23,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -57,8 +55,13 @@ class _FoldModels(NamedTuple):
     group: Any
 
 
-def default_booster() -> HistGradientBoostingClassifier:
+# Estimators of scikit-learn are imported where they are used: importing evenhand stays light.
+
+
+def default_booster() -> Any:
     """Give a booster that stops early on any table; the usual one overfits a few thousand rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     return HistGradientBoostingClassifier(
         learning_rate=0.05, max_iter=400, max_leaf_nodes=15, early_stopping=True
     )
@@ -110,6 +113,9 @@ class _Leaves:
     """
 
     def __init__(self, n_trees: int, seed: int) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.preprocessing import OneHotEncoder
+
         self.model = HistGradientBoostingClassifier(
             max_iter=n_trees,
             max_leaf_nodes=8,
@@ -360,6 +366,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         FairBoostedClassifier
             The fitted estimator.
         """
+        from sklearn.preprocessing import StandardScaler
+
         self._validate_params()
         engine = self._engine()
         for i, scorer in enumerate(self.scorers):
