@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench peers reproduce clean
+.PHONY: demo test test-all lint format types docs bench peers holds reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -37,6 +37,9 @@ bench: $(VENV)/.demo
 
 peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers.py
+
+holds: $(VENV)/.peers
+	$(BIN)/python benchmarks/holds.py $(HOLDS_ARGS)
 
 reproduce: $(VENV)/.peers
 	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)

@@ -5,12 +5,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy.sparse import csr_matrix
 
+from evenhand.notions import NOTIONS
+
 settings.register_profile(
     "evenhand", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("evenhand")
 
-NOTION_NAMES = ("statistical_parity", "false_discovery")
+PAPER_NOTIONS = ("statistical_parity", "false_discovery")
+NOTION_NAMES = tuple(NOTIONS)
 READING_NAMES = ("corrected", "printed")
 
 

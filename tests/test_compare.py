@@ -190,7 +190,8 @@ def test_every_method_runs(notion):
         for key, method in METHODS.items()
         if notion in (method.notions or NOTIONS) and _installed(EXTRA.get(key))
     ]
-    assert {"evenhand", "celis", "zhang", "group_thresholds"} <= set(wanted)
+    one_rate = {"celis", "group_thresholds"} if notion != "equalized_odds" else set()
+    assert {"evenhand", "zhang"} | one_rate <= set(wanted)
     part = np.arange(0, 1000, 4)
     table = compare(
         german.data.iloc[part],
@@ -285,7 +286,7 @@ def test_a_bad_table_is_said_at_once(problem):
     X, y, z = problem
     three = np.arange(len(y)) % 3
     with pytest.raises(ValueError, match=r"no method could be fitted.*3 groups"):
-        run((X, y, three), ["evenhand", "zhang"])
+        run((X, y, three), ["zhang"])
     with pytest.raises(ValueError, match="y has 3 distinct"):
         run((X, three, z), ["evenhand"])
     with pytest.raises(ValueError, match="10 rows cannot be split"):

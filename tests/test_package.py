@@ -23,6 +23,7 @@ ORDER = [
     "frontier",
     "inputs",
     "progress",
+    "selection",
     "classifier",
     "boosted",
     "theory",

@@ -239,7 +239,7 @@ def test_group_thresholds_name_what_is_wrong():
 
 def test_fairness_only_names_what_is_wrong():
     X, y, z = make_problem(100)
-    with pytest.raises(ValueError, match="'statistical_parity', 'false_discovery'"):
+    with pytest.raises(ValueError, match="notion='accuracy'; use one of 'statistical_parity'"):
         FairnessOnly("accuracy").fit(X, y, sensitive_features=z)
     with pytest.raises(ValueError, match="use 'agd' or 'gd'"):
         FairnessOnly(solver="newton").fit(X, y, sensitive_features=z)

@@ -5,7 +5,16 @@ from scipy.optimize import minimize
 
 from evenhand.notions import statistical_parity
 from evenhand.oracle import Moments, Oracle
-from evenhand.solvers import SOLVERS, AGDPlus, AGDPrinted, GradientDescent, minimize_loss, solve
+from evenhand.solvers import (
+    SOLVERS,
+    AGDPlus,
+    AGDPrinted,
+    Extragradient,
+    GradientDescent,
+    Optimistic,
+    minimize_loss,
+    solve,
+)
 from evenhand.updates import modified, normal, power_schedule
 
 
@@ -161,3 +170,41 @@ def test_solvers_are_deterministic(name, rule):
     )
     np.testing.assert_array_equal(a[-1].q, b[-1].q)
     assert len(a) == 20
+
+
+class Rotation(Quadratic):
+    """A field that turns about 0, as the bilinear game xy has: descent spirals away from it."""
+
+    n_weights = 2
+
+    def __init__(self):
+        self.h, self.best, self.smoothness = np.ones(2), np.zeros(2), 2.0
+
+    def evaluate(self, w, u, scale=1.0):
+        turned = np.array([w[1], -w[0]])
+        return super().evaluate(w, u, scale)._replace(grad_c=turned)
+
+
+@pytest.mark.parametrize("solver", [Extragradient(), Optimistic()])
+def test_methods_for_games_come_to_rest_where_descent_does_not(solver):
+    start = np.array([1.0, 0.0])
+    away = run(Rotation(), GradientDescent(), 40, w=start)[-1].q
+    home = run(Rotation(), solver, 120, w=start)[-1].q
+    assert np.linalg.norm(away) > 10
+    assert np.linalg.norm(home) < 0.05
+
+
+@pytest.mark.parametrize("solver", [Extragradient(), Optimistic()])
+def test_methods_for_games_minimise_too(solver):
+    problem = Quadratic(condition=20)
+    problem.smoothness = 2.0
+    assert problem.loss(run(problem, solver, 1000)[-1].q) < 1e-8
+
+
+def test_extragradient_by_hand():
+    problem = Quadratic(condition=1)
+    problem.smoothness = 2.0
+    first, second = run(problem, Extragradient(), 2)
+    np.testing.assert_allclose(first.q, 0.0)  # only a look
+    # from 0: look at 1/2, where the gradient is -1/2; step 1/4
+    np.testing.assert_allclose(second.q, 0.25)

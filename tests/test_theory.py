@@ -566,3 +566,8 @@ def test_certificate_refuses_what_it_cannot_judge(problem):
         certificate(model, X, y)
     with pytest.raises(ValueError, match="features"):
         certificate(model, X[:, :3], y, sensitive_features=z)
+
+
+def test_certificate_names_what_it_cannot_judge():
+    with pytest.raises(TypeError, match="needs a FairClassifier, not a LogisticRegression"):
+        certificate(LogisticRegression(), None, None)

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evenhand.updates import RULES, modified, normal, power_schedule
+from evenhand.updates import RULES, conflict, modified, normal, power_schedule
 
 vectors = arrays(np.float64, 6, elements=st.floats(-1e3, 1e3, allow_subnormal=False))
 alphas = st.floats(0, 10)
@@ -43,7 +43,20 @@ def test_modified_is_finite_for_any_fairness_gradient(size):
         assert d[0] == pytest.approx(-0.1 * size)
 
 
+@given(vectors, vectors, alphas)
+def test_conflict_projects_only_where_gradients_disagree(g_c, g_f, alpha):
+    expected = modified if g_c @ g_f > 0 else normal
+    np.testing.assert_array_equal(conflict(g_c, g_f, alpha), expected(g_c, g_f, alpha))
+
+
+def test_conflict_of_several_notions():
+    g_c, g_f = np.array([1.0, 1.0, 0.0]), np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+    # the first is in conflict and is projected out; the second agrees and stays
+    np.testing.assert_allclose(conflict(g_c, g_f, 0.5), [-0.5, 1.5, 0.0])
+    np.testing.assert_allclose(conflict(-g_c, -g_f * 0, 0.5), -g_c)
+
+
 def test_schedules():
     assert [power_schedule(0.1, 0.5)(t) for t in (1, 4, 100)] == pytest.approx([0.1, 0.05, 0.01])
     assert power_schedule(1.0, 0.0)(7) == 1.0
-    assert set(RULES) == {"normal", "modified"}
+    assert set(RULES) == {"normal", "modified", "conflict"}

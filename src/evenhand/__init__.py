@@ -7,6 +7,7 @@ from evenhand.displays import ComparisonDisplay, FrontierDisplay
 from evenhand.frontier import Frontier
 from evenhand.rates import *  # noqa: F403
 from evenhand.rates import __all__ as _rates
+from evenhand.selection import Guarantee, HeldOut
 from evenhand.trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -18,6 +19,8 @@ __all__ = [
     "FairnessWarning",
     "Frontier",
     "FrontierDisplay",
+    "Guarantee",
+    "HeldOut",
     "Trajectory",
     "show_versions",
     *_rates,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.frontier import sweep
+from evenhand.frontier import Frontier, sweep
 from evenhand.inputs import (
     CodedRows,
     as_table,
@@ -30,10 +30,24 @@ from evenhand.inputs import (
     find_groups,
     group_column,
     merge_alike,
+    take_rows,
 )
-from evenhand.notions import NOTIONS, READINGS
+from evenhand.notions import READINGS, find_notion
 from evenhand.oracle import Oracle
 from evenhand.progress import progress_bar
+from evenhand.selection import (
+    HeldOut,
+    candidates,
+    check_part,
+    check_unweighted,
+    choose,
+    count_points,
+    label_strata,
+    pool_folds,
+    rows_of,
+    split_folds,
+    split_rows,
+)
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
 from evenhand.trajectory import Trajectory
 from evenhand.updates import RULES, power_schedule
@@ -46,6 +60,13 @@ LEGS = {
     "optimum": ("optimum",),
     "both": ("optimum", "zero"),
     "auto": ("optimum",),
+}
+# Where a selection looks at rates.
+PLACES = {
+    "train": "on the training data",
+    "holdout": "on the held-out rows",
+    "crossfit": "out of fold",
+    "certified": "on the held-out rows",
 }
 
 
@@ -75,20 +96,24 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    notion : {"statistical_parity", "false_discovery"}, default="statistical_parity"
-        Which rate the groups shall share: the selection rate, or the false discovery rate.
-    tau : float, default=0.8
-        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule.
+    notion : str or list of str, default="statistical_parity"
+        Which rate the groups shall share, a name in :data:`evenhand.notions.NOTIONS`:
+        ``"statistical_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``,
+        ``"equalized_odds"``, ``"false_discovery"`` and others. Of several, all must hold.
+    tau : float or list of float, default=0.8
+        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule. Several
+        notions may have a target each.
     reading : {"corrected", "printed"}, default="corrected"
         The paper's formulas as mended, or to the letter. The paper's own runs are
         ``reading="printed", l2=1.0, mu=10.0, alpha=0.1, alpha_power=0.5, step=0.1, max_iter=100,
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed"}, default="agd"
-        Accelerated (AGD+), plain, or the paper's Algorithm 2 to the letter.
-    update : {"modified", "normal"}, default="modified"
-        With or without the projection.
+    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic"}, default="agd"
+        Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
+        method.
+    update : {"modified", "normal", "conflict"}, default="modified"
+        With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
         1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
     alpha, alpha_power : float, default=0.03, 0.25
@@ -113,25 +138,53 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     min_share : float, default=0.01
         A point counts only if every group has between this share and 1 − this share of predicted
         positives.
-    selection : {"train"}, default="train"
-        Choose the point on the training data.
+    selection : {"train", "holdout", "crossfit", "certified"}, default="train"
+        On which rows the point is chosen for ``tau``.
+
+        - ``"train"``: on those it was fitted to, as in the paper. On others its rate is often less.
+        - ``"holdout"``: on a share of the rows, set aside before the fit. On new rows its rate is
+          above τ about as often as below.
+        - ``"crossfit"``: the same without losing rows: ``cv`` fits, each to all folds but one, tell
+          what target to ask of the fit to all rows so that τ is reached out of fold.
+        - ``"certified"``: the point's rate in the population is at least τ with confidence
+          1 − ``delta``, or ``feasible_`` is False. Tests on held-out rows, the fairest point first,
+          by exact bounds (:func:`evenhand.selection.ratio_bound`). For unweighted rows that are
+          independent draws from one population.
+    holdout : float, default=0.5
+        Share of the rows held out by ``"holdout"`` (at random within each label of each group) and
+        by ``"certified"`` (at random within each group: the labels held out must not depend on the
+        labels fitted to).
+    cv : int, splitter or iterable, default=5
+        Folds of ``"crossfit"``: their number, stratified on label and group then, or splits in
+        scikit-learn's manner, by number of row among those of positive weight.
+    delta : float, default=0.05
+        Probability with which a certificate may be wrong.
     sensitive_feature : int, str or callable, optional
         Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
         index or name, which is then not an input (its coefficient is 0), or a function of X.
     random_state : int, RandomState or None, default=None
-        Seed of the noise column; nothing else is random. Predictions draw their noise from it anew
-        at each call: give an integer for the same noise each time.
+        Seed of the noise column and of the rows held out or dealt to folds; nothing else is random.
+        None: others at each fit. Predictions draw their noise from it anew at each call: give an
+        integer for the same noise each time.
     verbose : int, default=0
         1 shows a progress bar with loss, accuracy and rate.
     n_iterates : int, default=100
         Iterates of a leg that are kept for the frontier, evenly spaced.
+    min_group_size : int, default=30
+        Of more than two groups, those with fewer rows are fitted but not compared: their rates are
+        mostly chance. They are in ``small_groups_``.
+    bins : int or list of float, optional
+        The sensitive attribute is a number, such as age. The adversary then guesses its value, and
+        rates are compared between bins: as many of equal size, or those between the values given.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels; the second is the favourable one.
-    groups_ : ndarray of shape (2,)
-        The groups.
+    groups_ : ndarray of shape (n_groups,)
+        The groups that are compared.
+    small_groups_ : dict
+        Groups too small to be compared, and how many rows they have.
     coef_ : ndarray of shape (1, n_features)
         Weights of the chosen point.
     intercept_ : ndarray of shape (1,)
@@ -139,15 +192,26 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     noise_coef_ : float
         Weight of the noise column; only with ``extra_column="noise"``.
     frontier_ : Frontier
-        Accuracy and rate, on the training data, of every point worth choosing.
+        Accuracy and rate of every point worth choosing, on the rows fitted to: all, or those not
+        held out.
+    point_ : Point
+        The chosen point, with its figures on the rows fitted to.
+    held_out_ : HeldOut or None
+        Figures of the points that may be chosen on the held-out rows, or out of fold. None for
+        ``"train"``.
+    guarantee_ : Guarantee or None
+        What is certified, or what it would take; ``print(model.guarantee_)`` says it. None unless
+        ``selection="certified"``.
     trajectory_ : Trajectory
         The run, iteration by iteration; ``trajectory_.to_frame()``.
     rate_ : float
-        Ratio of the groups' rates at the chosen point, on the training data.
+        Ratio of the groups' rates at the chosen point on the rows it was chosen on: the training
+        data for ``"train"``, the held-out rows for ``"holdout"`` and ``"certified"``, all rows out
+        of fold for ``"crossfit"``.
     accuracy_ : float
-        Its accuracy on the training data.
+        Its accuracy on the same rows.
     feasible_ : bool
-        Whether ``rate_`` reaches ``tau``.
+        Whether ``rate_`` reaches ``tau``; for ``"certified"``, whether the point is certified.
     converged_ : bool
         False if the run diverged or was interrupted.
     n_iter_ : int
@@ -169,11 +233,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     >>> stricter = model.at(0.95)  # no training
     >>> bool(stricter.rate_ >= 0.95)
     True
+    >>> certified = FairClassifier(tau=0.8, selection="certified", random_state=0)
+    >>> certified.fit(X_train, y_train, sensitive_features=z_train).guarantee_.certified
+    True
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "notion": [str],  # looked up at fit: users may register their own
-        "tau": [Interval(Real, 0, 1, closed="right")],
+        "notion": [str, list, tuple],  # looked up at fit: users may register their own
+        "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
         "solver": [StrOptions(set(SOLVERS))],
@@ -189,17 +256,22 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "extra_column": [StrOptions({"ones", "noise"})],
         "cut": ["boolean"],
         "min_share": [Interval(Real, 0, 0.5, closed="left")],
-        "selection": [StrOptions({"train"})],
+        "selection": [StrOptions(set(PLACES))],
+        "holdout": [Interval(Real, 0, 1, closed="neither")],
+        "cv": ["cv_object"],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
         "sensitive_feature": [Integral, str, callable, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
     }
 
     def __init__(
         self,
-        notion: str = "statistical_parity",
-        tau: float = 0.8,
+        notion: str | Sequence[str] = "statistical_parity",
+        tau: float | Sequence[float] = 0.8,
         *,
         reading: str = "corrected",
         degree: int = 2,
@@ -217,10 +289,15 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         cut: bool = True,
         min_share: float = 0.01,
         selection: str = "train",
+        holdout: float = 0.5,
+        cv: Any = 5,
+        delta: float = 0.05,
         sensitive_feature: int | str | Callable[[Any], Any] | None = None,
         random_state: Any = None,
         verbose: int = 0,
         n_iterates: int = 100,
+        min_group_size: int = 30,
+        bins: Any = None,
     ) -> None:
         self.notion = notion
         self.tau = tau
@@ -240,17 +317,25 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.cut = cut
         self.min_share = min_share
         self.selection = selection
+        self.holdout = holdout
+        self.cv = cv
+        self.delta = delta
         self.sensitive_feature = sensitive_feature
         self.random_state = random_state
         self.verbose = verbose
         self.n_iterates = n_iterates
+        self.min_group_size = min_group_size
+        self.bins = bins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
-        tags.non_deterministic = self.extra_column == "noise"
+        tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")  # the last of what a fit sets, unlike n_features_in_
 
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -263,9 +348,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             Inputs, numeric and of similar scales. float32 stays float32.
         y : array-like of shape (n_samples,)
             Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,), optional
-            Group of each row, two values of any type. Not needed if the constructor's
-            ``sensitive_feature`` says where to find it.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row, values of any type; several columns are crossed. Not needed if the
+            constructor's ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
             to 1.
@@ -276,29 +361,32 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
-        if self.notion not in NOTIONS:
-            raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
-        oracle, rows = self._problem(X, y, sensitive_features, sample_weight)
+        rows, random = self._rows(X, y, sensitive_features, sample_weight)
+        parts = self._parts(rows, random)
+        split = self.selection in ("holdout", "certified")
+        oracle = self._oracle(take_rows(rows, parts[0][0]) if split else rows)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
-        notion = oracle.notion
+        self.small_groups_ = rows.small
+        self._rate = oracle.notion.rate
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         check_scales(oracle.column_scale, names[rows.inputs])
-        trouble = self._run(oracle)
-        self.frontier_ = sweep(
-            oracle,
-            self.trajectory_.iterates,
-            cut=self.cut,
-            min_share=self.min_share,
-            groups=self.groups_.tolist(),
-        )
+        trouble = self._explore(oracle)
         self._requirement = (
             f"between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted positives in "
-            f"every group{' and a rate better than chance' * notion.better_than_chance}"
+            f"every group{' and a rate better than chance' * oracle.notion.better_than_chance}"
         )
-        if not self.frontier_.complete:
-            trouble = "the fit was interrupted while its frontier was swept"
-            self.converged_ = False
+        # As of this fit, whatever set_params does before `at`.
+        self._certify = self.delta if self.selection == "certified" else None
+        self._where = PLACES[self.selection]
+        self.held_out_ = None
+        if split:
+            fitted, held = parts[0]
+            self.held_out_ = self._measure(take_rows(rows, held), len(fitted))
+        elif parts:
+            self.held_out_, later = self._cross_fit(rows, parts)
+            trouble = trouble or later
         if trouble:
+            self.converged_ = False
             warnings.warn(
                 f"{trouble}; the best point found so far is used.",
                 ConvergenceWarning,
@@ -306,7 +394,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             )
         return self._choose()
 
-    def _problem(
+    def _rows(
         self,
         X: Any,
         y: Any,
@@ -315,11 +403,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         *,
         reset: bool = True,
         dtype: Any = (np.float64, np.float32),
-    ) -> tuple[Oracle, CodedRows]:
-        """Check the data and make the oracle of a fit on them.
+    ) -> tuple[CodedRows, np.random.RandomState]:
+        """Check and code the data; the generator has drawn their noise column, if there is one.
 
         ``reset=False``: the data are for an estimator that is fitted already.
         """
+        find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
@@ -336,32 +425,134 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         check_sizes(X)
         weight, used = check_weights(X, sample_weight)
         groups = find_groups(table, column, where, sensitive_features, used)
-        rows = code_rows(X, y, groups, weight, used, column)
-        extra = None
+        rows = code_rows(
+            X,
+            y,
+            groups,
+            weight,
+            used,
+            column,
+            min_group_size=self.min_group_size,
+            bins=self.bins,
+            two_groups=False,
+        )
+        random = check_random_state(self.random_state)
         if self.extra_column == "noise":
-            extra = check_random_state(self.random_state).uniform(size=X.shape[0])
-            extra = extra if used is None else extra[used]
-        else:
-            rows = merge_alike(rows)
-        oracle = Oracle(
+            extra = random.uniform(size=X.shape[0])
+            rows = rows._replace(extra=extra if used is None else extra[used])
+        return rows, random
+
+    def _oracle(self, rows: CodedRows) -> Oracle:
+        """Make the oracle of a fit to the rows."""
+        noise = rows.extra is not None
+        rows = rows if noise else merge_alike(rows)
+        return Oracle(
             rows.X,
             rows.y,
             rows.z,
-            notion=NOTIONS[self.notion](self.degree),
+            notion=find_notion(self.notion, self.degree, self.tau),
+            n_groups=len(rows.groups),
+            quantity=rows.quantity,
             reading=self.reading,
             adversary_sign=self.adversary_sign,
             mu=self.mu,
             l2=self.l2,
-            extra=extra,
-            penalize_extra=extra is not None,
+            extra=rows.extra,
+            penalize_extra=noise,
             sample_weight=rows.weight,
         )
-        return oracle, rows
+
+    def _parts(
+        self, rows: CodedRows, random: np.random.RandomState
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to fit to and rows to hold out, as often as the selection needs them."""
+        if self.selection == "train":
+            return []
+        if self.selection == "certified":
+            check_unweighted(rows.weight)
+        groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
+        names, n = (groups, rows.classes.tolist()), len(rows.y)
+        strata = label_strata(rows.z, rows.y, names, self.selection)
+        # Bounds are exact only if the held-out labels do not depend on those fitted to.
+        strata = rows.z if self.selection == "certified" else strata
+        if self.selection != "crossfit":
+            parts = [split_rows(strata, self.holdout, random)]
+        elif isinstance(self.cv, Integral):
+            parts = split_folds(strata, int(self.cv), random)
+        else:
+            from sklearn.model_selection import check_cv  # imports half of scikit-learn
+
+            splits = check_cv(self.cv, rows.y, classifier=True).split(np.zeros(n), rows.y)
+            parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
+        for fitted, _ in parts:
+            check_part(rows.z[fitted], rows.y[fitted], names)
+        return parts
+
+    def _explore(self, oracle: Oracle) -> str:
+        """Run the legs and sweep their frontier; return what went wrong, if anything did."""
+        trouble = self._run(oracle)
+        self.frontier_ = sweep(
+            oracle,
+            self.trajectory_.iterates,
+            cut=self.cut,
+            min_share=self.min_share,
+            groups=self.groups_.tolist(),
+        )
+        if not self.frontier_.complete:
+            trouble = "the fit was interrupted while its frontier was swept"
+            self._interrupted = True
+        return trouble
+
+    def _count(self, points: Frontier, rows: CodedRows) -> NDArray[np.float64]:
+        """Count what the points, and behind them the last iterate, predict for other rows."""
+        cell, kinds = rows.z * 2 + rows.y, len(rows.groups) + bool(rows.small)
+        iterates = self.trajectory_.iterates
+        return count_points(points, iterates, rows.X, rows.extra, cell, rows.weight, kinds)
+
+    def _measure(self, rows: CodedRows, n_fitted: int) -> HeldOut:
+        """Measure the points on held-out rows."""
+        points = self.frontier_
+        if self.selection == "certified":
+            points = candidates(points)
+            rows = rows._replace(weight=None)  # if there are any, they are all alike
+        return HeldOut.from_counts(
+            points,
+            self._count(points, rows),
+            self._rate,
+            delta=self.delta if rows.weight is None else None,
+            n_rows=len(rows.y),
+            n_fitted=n_fitted,
+        )
+
+    def _cross_fit(self, rows: CodedRows, parts: list[Any]) -> tuple[HeldOut, str]:
+        """Measure the points out of fold; say as well what went wrong in the folds."""
+        done: list[tuple[Frontier, NDArray[np.float64]]] = []
+        trouble, n_rows = "", 0
+        try:
+            for fitted, held in [] if self._interrupted else parts:
+                fold = copy(self)
+                trouble = fold._explore(self._oracle(take_rows(rows, fitted))) or trouble
+                if fold._interrupted:
+                    raise KeyboardInterrupt
+                counts = fold._count(fold.frontier_, take_rows(rows, held))
+                done.append((fold.frontier_, counts))
+                n_rows += len(held)
+        except KeyboardInterrupt:
+            trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
+        held_out = HeldOut.from_counts(
+            self.frontier_,
+            pool_folds(self.frontier_, done),
+            self._rate,
+            delta=None,
+            n_rows=n_rows,
+            n_fitted=len(rows.y),
+        )
+        return held_out, trouble
 
     def _run(self, oracle: Oracle) -> str:
         """Run the legs into ``trajectory_``; return what went wrong, if anything did."""
-        trajectory = self.trajectory_ = Trajectory(oracle.notion.rate)
-        legs, trouble, done = LEGS[self.init], "", 0
+        trajectory = self.trajectory_ = Trajectory(oracle.notion.rate, oracle.n_groups)
+        legs, trouble, done, self._interrupted = LEGS[self.init], "", 0, False
         starts = {"zero": np.zeros(oracle.n_weights)}
         n_kept = min(self.n_iterates, self.max_iter)
         kept = set(np.linspace(1, self.max_iter, n_kept).round().astype(int).tolist())
@@ -402,6 +593,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             if not len(trajectory):
                 raise
             trouble = f"the fit was interrupted after {len(trajectory)} iterations"
+            self._interrupted = True
             trajectory.keep()
         if not len(trajectory.iterates):
             trajectory.keep(starts["zero"])
@@ -410,7 +602,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for ``tau``."""
-        point = self.frontier_.select(self.tau)
+        tau = float(np.max(self.tau))
+        choice = choose(self.frontier_, self.held_out_, self._rate, tau, certify=self._certify)
+        point = self.point_ = choice.point
         w = self.trajectory_.iterates[point.iterate]
         self.coef_ = np.zeros((1, self.n_features_in_))
         self.coef_[0, self._inputs] = w[:-1]
@@ -419,28 +613,34 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         if self.extra_column == "noise":
             self.noise_coef_ = float(w[-1])
             self.intercept_ = np.array([-point.cut])
-        self.rate_, self.accuracy_, self.feasible_ = point.rate, point.accuracy, point.feasible
+        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
+        self.guarantee_ = choice.guarantee
         if not point.feasible:
             best = (
-                f"the highest rate found is {point.rate:.3f}"
+                f"the highest rate found is {self.rate_:.3f}"
                 if len(self.frontier_)
                 else f"no point has {self._requirement}"
             )
+            missed = f"tau={self.tau} was not reached {self._where} for {self.notion}: {best}"
             warnings.warn(
-                f"tau={self.tau} was not reached on the training data for {self.notion}: {best}. "
-                "The classifier is kept with feasible_=False.",
+                f"{self.guarantee_ or missed}. The classifier is kept with feasible_=False.",
                 FairnessWarning,
                 stacklevel=3,
             )
         return self
 
     def at(self, tau: float) -> FairClassifier:
-        """Give the same fit at another target, without training.
+        """Give the same fit at another target, without training and without data.
+
+        The choice is the one that ``fit`` with this target and the same ``random_state`` would have
+        made. The confidence of ``selection="certified"`` is for one τ at a time, fixed beforehand:
+        whoever tries several and keeps the one that looks best errs more often than ``delta``.
 
         Parameters
         ----------
         tau : float
-            The new target, in (0, 1].
+            The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
+            the others stay in proportion.
 
         Returns
         -------
@@ -451,6 +651,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.tau = tau
         other._validate_params()
+        if np.ndim(tau):
+            raise ValueError(f"tau={tau}; give one number, the target of the strictest notion.")
+        if np.ndim(self.tau):
+            other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
         return other._choose()
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

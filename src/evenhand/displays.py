@@ -86,8 +86,8 @@ class FrontierDisplay:
         check_is_fitted(estimator)
         display = cls(
             estimator.frontier_,
-            tau=estimator.tau,
-            chosen=(estimator.rate_, estimator.accuracy_),
+            tau=float(np.max(estimator.tau)),
+            chosen=(estimator.point_.rate, estimator.point_.accuracy),
             feasible=estimator.feasible_,
         ).plot(ax=ax, **kwargs)
         display._own_figure = ax is None

@@ -69,9 +69,9 @@ class Frontier:
     accuracy, rate : ndarray
         Accuracy, and ratio of the notion's rate between the groups.
     counts : ndarray of shape (n_points, n_groups, 2, 2)
-        Weight per group × label × prediction.
+        Weight per group × label × prediction; last, if there are any, that of rows in no group.
     groups : sequence
-        The groups' names.
+        The compared groups' names.
     last : Point
         The last iterate at cut 0: the answer when nothing is eligible.
     rate_name : str
@@ -81,6 +81,10 @@ class Frontier:
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
         for luck. The others have higher rates, which may be luck.
+    wary : Frontier, optional
+        Every point that no other beats in accuracy and in its rate less the margin: also those that
+        others beat in accuracy and in the rate itself, which have more positives and so a surer
+        rate. Sorted by falling accuracy.
     """
 
     iterate: NDArray[np.intp]
@@ -93,6 +97,7 @@ class Frontier:
     rate_name: str = "rate"
     complete: bool = True
     n_sure: int = 0
+    wary: Frontier | None = None
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -118,7 +123,7 @@ class Frontier:
             "accuracy": self.accuracy,
             "rate": self.rate,
         }
-        share = RATES["selection_rate"].per_group(self.counts)
+        share = RATES["selection_rate"].per_group(self.counts[:, : len(self.groups)])
         columns |= {f"selection_rate[{g}]": share[:, j] for j, g in enumerate(self.groups)}
         return pd.DataFrame(columns)
 
@@ -233,7 +238,8 @@ def sweep(
     groups : sequence, default=(0, 1)
         Names of the groups.
     """
-    notion, k, blocks = oracle.notion, oracle.n_groups, oracle.blocks
+    notion, k, blocks = oracle.notion, oracle.game.kinds, oracle.blocks
+    compared = oracle.n_groups
     cell = np.concatenate([b.cell for b in blocks])
     weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
     resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
@@ -245,7 +251,7 @@ def sweep(
         accuracy = RATES["accuracy"].per_group(np.moveaxis(counts.sum(axis=0), -1, 0))
         counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
         index = np.full(len(cuts), i, dtype=np.intp)
-        rate = notion.rate.ratio(counts)
+        rate = notion.rate.ratio(counts[:, :compared])
         return _Points(index, cuts, accuracy, rate, rate, counts)
 
     def at_zero(i: int, scores: FloatArray) -> _Points:
@@ -261,11 +267,11 @@ def sweep(
             found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
             found = found.take(found.beats("rate", to_beat["sure"]))
-            luck = caution * notion.rate.log_ratio_error(found.counts)
+            luck = caution * notion.rate.log_ratio_error(found.counts[:, :compared])
             found = found._replace(sure=found.rate * np.exp(-luck))
         else:
             found = at_zero(i, scores)
-        found = found.take(notion.eligible(found.counts, min_share))
+        found = found.take(notion.eligible(found.counts[:, :compared], min_share))
         return {by: found.take(found.beats(by, bar)).pareto(by) for by, bar in to_beat.items()}
 
     nothing = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
@@ -306,25 +312,30 @@ def sweep(
     except KeyboardInterrupt:
         complete = False
         if not len(best["rate"].rate):
-            eligible = notion.eligible(last.counts, min_share) & (last.rate >= 0)
+            eligible = notion.eligible(last.counts[:, :compared], min_share) & (last.rate >= 0)
             best = {"rate": last.take(eligible)}
     every = best["rate"]
-    chosen = best.get("sure", every).pareto("rate")
+    wary = best.get("sure", every)
+    chosen = wary.pareto("rate")
     beyond = every.take(every.rate > chosen.rate.max(initial=-1.0))
     n_sure = len(chosen.rate)
     chosen = chosen.join([beyond])
-    return Frontier(
-        chosen.iterate,
-        chosen.cut,
-        chosen.accuracy,
-        chosen.rate,
-        chosen.counts,
-        groups=list(groups),
-        last=_point(last, 0, feasible=False),
-        rate_name=notion.rate.ratio_name,
-        complete=complete,
-        n_sure=n_sure,
-    )
+
+    def frontier(points: _Points, **about: Any) -> Frontier:
+        return Frontier(
+            points.iterate,
+            points.cut,
+            points.accuracy,
+            points.rate,
+            points.counts,
+            groups=list(groups),
+            last=_point(last, 0, feasible=False),
+            rate_name=notion.rate.ratio_name,
+            complete=complete,
+            **about,
+        )
+
+    return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
 
 
 def _point(points: Any, i: int, *, feasible: bool) -> Point:

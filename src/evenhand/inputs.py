@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from evenhand.rates import as_series, check_missing, group_codes
+from evenhand.rates import as_series, check_missing, crossed, group_codes
 
 __all__ = [
     "CodedRows",
@@ -28,6 +29,7 @@ __all__ = [
     "find_groups",
     "group_column",
     "merge_alike",
+    "take_rows",
 ]
 
 # A number with more distinct values than this is a quantity, not a group.
@@ -113,7 +115,7 @@ def find_groups(
     if callable(where):
         return where(X if used is None else _safe_indexing(X, used))
     if column is None:
-        values = as_series(sensitive_features, "sensitive_features")
+        values = crossed(sensitive_features, "sensitive_features")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if len(values) != n_rows:
             raise ValueError(
@@ -129,13 +131,6 @@ def find_groups(
         values = pd.Series(held).infer_objects()
     if used is not None:
         values = _safe_indexing(values, used)
-    if column is not None and pd.api.types.is_numeric_dtype(values):
-        distinct = values.nunique()
-        if distinct > MAX_GROUP_VALUES:
-            raise ValueError(
-                f"sensitive_feature={where!r} is a number with {distinct} distinct values; bin it "
-                "into groups first."
-            )
     return values
 
 
@@ -183,9 +178,12 @@ def check_sizes(X: Any) -> None:
 
 
 class CodedRows(NamedTuple):
-    """The rows that count: inputs, labels and groups as 0 and 1, weights.
+    """The rows that count: inputs, labels as 0 and 1, numbers of the groups, weights.
 
-    ``inputs`` are the columns of the user's X that X has.
+    ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
+    the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
+    is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
+    column, if any.
     """
 
     X: Any
@@ -195,9 +193,32 @@ class CodedRows(NamedTuple):
     inputs: NDArray[np.intp]
     classes: NDArray[Any]
     groups: NDArray[Any]
+    small: dict[Any, int]
+    quantity: NDArray[np.float64] | None = None
+    extra: NDArray[np.float64] | None = None
 
 
-def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int | None) -> CodedRows:
+def take_rows(rows: CodedRows, index: Any) -> CodedRows:
+    """Take some of the rows; classes and groups stay those of all."""
+    weight, extra, quantity = (
+        None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
+    )
+    X, y, z = (v[index] for v in (rows.X, rows.y, rows.z))
+    return rows._replace(X=X, y=y, z=z, weight=weight, extra=extra, quantity=quantity)
+
+
+def code_rows(
+    X: Any,
+    y: Any,
+    groups: Any,
+    weight: Any,
+    used: Any,
+    column: int | None,
+    *,
+    min_group_size: int = 1,
+    bins: Any = None,
+    two_groups: bool = True,
+) -> CodedRows:
     """Code labels and groups, drop rows of zero weight, leave out the group column.
 
     X, y and weight are of all rows, groups of the used ones.
@@ -207,7 +228,11 @@ def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int |
     if used is not None:
         X, y, weight = X[used], y[used], weight[used]
         where = " among the rows of positive weight"
-    levels, z = group_codes(groups)
+    quantity = None
+    if bins is None:
+        levels, z = group_codes(groups)
+    else:
+        levels, z, quantity = _binned(groups, bins, weight)
     if len(z) != X.shape[0]:
         raise ValueError(
             f"sensitive_feature gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
@@ -222,11 +247,17 @@ def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int |
             "Only binary classification is supported. "
             f"y has {len(classes)} classes: {_listed(classes)}{where}."
         )
-    if len(levels) != 2:
+    if len(levels) < 2 or (two_groups and len(levels) > 2):
         raise ValueError(
             f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
-            f"{_listed(levels)}; two are compared."
+            f"{_listed(levels)}; {'two' if two_groups else 'at least two'} are compared."
         )
+    if bins is None and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
+        raise ValueError(
+            f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
+            "which values are a group."
+        )
+    levels, z, small = _large_enough(levels, z, min_group_size, where)
     inputs = np.arange(X.shape[1])
     if column is not None:
         inputs = np.delete(inputs, column)
@@ -235,7 +266,56 @@ def code_rows(X: Any, y: Any, groups: Any, weight: Any, used: Any, column: int |
                 "X has no column but the sensitive one; there is nothing to learn from."
             )
         X = X[:, inputs]
-    return CodedRows(X, y, z, weight, inputs, classes, levels)
+    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity)
+
+
+def _large_enough(
+    levels: NDArray[Any], z: NDArray[np.intp], least: int, where: str
+) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
+    """Give groups with too few rows the last number of all; two groups are always compared."""
+    size = np.bincount(z, minlength=len(levels))
+    large = size >= least
+    if len(levels) == 2 or large.all():
+        return levels, z, {}
+    if large.sum() < 2:
+        sizes = ", ".join(f"{g!r}: {n}" for g, n in zip(levels.tolist(), size, strict=True))
+        raise ValueError(
+            f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
+            "groups, or lower min_group_size."
+        )
+    number = np.where(large, np.cumsum(large) - 1, large.sum())
+    small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
+    return levels[large], number[z], small
+
+
+def _binned(
+    values: Any, bins: Any, weight: Any
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
+    """Names of the bins, each row's bin, and the attribute with mean 0 and deviation 1."""
+    series = as_series(values, "sensitive_features")
+    check_missing(series, "sensitive_features", "drop those rows")
+    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
+        raise ValueError(
+            "bins=... is for a number such as age; sensitive_features holds no numbers."
+        )
+    value = series.to_numpy(dtype=np.float64)
+    if not np.isfinite(value).all():
+        raise ValueError("sensitive_features has infinite values; bins need numbers.")
+    if np.ndim(bins) == 0:
+        shares = np.arange(1, int(bins)) / int(bins)
+        edges = np.unique(np.quantile(value, shares, method="inverted_cdf"))
+        edges = edges[edges > value.min()]
+    else:
+        edges = np.unique(np.asarray(bins, dtype=np.float64))
+    names = [f"below {edges[0]:g}"] if len(edges) else ["all"]
+    names += [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    names += [f"from {edges[-1]:g}"] if len(edges) else []
+    z = np.searchsorted(edges, value, side="right")
+    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
+    mean = np.average(value, weights=weight)
+    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
+    quantity = (value - mean) / (deviation or 1.0)
+    return np.array(names)[held], np.searchsorted(held, z), quantity
 
 
 def merge_alike(rows: CodedRows) -> CodedRows:
@@ -244,10 +324,12 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     Tables of few categories have few kinds of rows, and every sum over rows stays the same. Nothing
     is done unless it leaves a quarter of the rows or fewer.
     """
+    if rows.quantity is not None:
+        return rows  # hardly two are alike
     X, n = rows.X, len(rows.y)
     probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
     kind = np.unique(X @ probe, return_inverse=True)[1]
-    kind = (kind * 2 + rows.z) * 2 + rows.y
+    kind = (kind * (len(rows.groups) + 1) + rows.z) * 2 + rows.y
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     if len(first) > n // 4:
         return rows

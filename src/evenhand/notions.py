@@ -2,40 +2,53 @@ r"""Notions of fairness: what is measured, what the adversary sees, what is regu
 
 A notion is a record of three things:
 
-- the **rate** that is compared between groups (a row of :data:`evenhand.rates.RATES`);
-- the **features** :math:`\varphi(s, y)` from which the adversary :math:`g = \sigma(u^\top\varphi)`
-  guesses a row's group, and their derivative in the score s;
-- the **gap** :math:`D(w)` of the regulariser :math:`\tfrac{\kappa}{2} D(w)^2`, once for each
-  reading of the paper.
+- the **rate** that is compared between groups (a row of :data:`evenhand.rates.RATES`, or several);
+- the **features** :math:`\varphi(s, y)` from which the adversary guesses a row's group, their
+  derivative in the score s, and the labels of the rows it is asked about;
+- the **gap** of the regulariser :math:`\tfrac{\kappa}{2} D(w)^2`, once for each reading of the
+  paper.
 
 Nothing else in the package knows which notions exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.rates import RATES, Rate
+from evenhand.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
 
 __all__ = [
     "NOTIONS",
     "CellSums",
     "Gap",
+    "Joint",
     "LinearGap",
     "Notion",
     "PrintedDiscoveryGap",
     "SoftRateGap",
+    "SumGap",
+    "accuracy_parity",
+    "equal_opportunity",
+    "equalized_odds",
     "false_discovery",
+    "false_negative_parity",
+    "false_omission",
+    "find_notion",
+    "negative_predictive_parity",
+    "predictive_equality",
+    "predictive_parity",
     "statistical_parity",
+    "true_negative_parity",
 ]
 
 FloatArray = NDArray[Any]
 READINGS = ("corrected", "printed")
+_TINY = np.finfo(np.float64).tiny
 
 
 class CellSums(NamedTuple):
@@ -51,19 +64,50 @@ class CellSums(NamedTuple):
 
 
 class Gap(Protocol):
-    r"""The quantity D(w) whose square is regularised.
+    r"""The regulariser's penalty :math:`\tfrac12 D(w)^2`.
 
-    ``soft`` says whether D needs the sums of f and of :math:`f' x` at w in each cell; otherwise the
-    sums of x, which never change, are enough and the regulariser costs no pass over the data.
+    D is the difference between two groups of something. Of k groups all pairs count,
+
+    .. math:: D^2 = \sum_{i<j} \omega_{ij} D_{ij}^2, \qquad
+        \omega_{ij} = \frac{\pi_i \pi_j}{\sum_{i<j} \pi_i \pi_j},
+
+    with the groups' shares :math:`\pi`. ``soft`` says whether it needs the sums of f and of
+    :math:`f' x` at w in each cell; otherwise the sums of x, which never change, are enough and the
+    regulariser costs no pass over the data.
     """
 
     soft: bool
 
     def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
-        """D and its gradient at w."""
+        """Penalty and its gradient at w."""
 
     def scale(self, cells: CellSums) -> float:
-        r"""Squared size of the gradient that makes :math:`\mu` dimensionless, :math:`\kappa = \mu L_1 / \text{scale}`."""  # noqa: E501
+        r"""Squared size of the gradient of D that makes :math:`\mu` dimensionless, :math:`\kappa = \mu L_1 / \text{scale}`."""  # noqa: E501
+
+
+def _spread(value: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
+    r"""Give :math:`\tfrac12 \sum_{i<j} \omega_{ij} (F_i - F_j)^2` and its derivatives in the F.
+
+    :math:`\sum_{i<j} \pi_i\pi_j (F_i - F_j)^2 = \sum_i \pi_i (F_i - \bar F)^2` for shares that sum
+    to one.
+    """
+    if len(value) == 2:
+        gap = value[0] - value[1]
+        return 0.5 * float(gap) ** 2, np.array([gap, -gap])
+    share = weight / weight.sum()
+    off = value - share @ value
+    pairs = (1 - share @ share) / 2
+    return 0.5 * float(share @ off**2) / pairs, share * off / pairs
+
+
+def _pair_scale(gradient: FloatArray, weight: FloatArray) -> float:
+    r"""Give :math:`\sum_{i<j} \omega_{ij} \|\nabla F_i - \nabla F_j\|^2`."""
+    if len(gradient) == 2:
+        delta = gradient[0] - gradient[1]
+        return float(delta @ delta)
+    share = weight / weight.sum()
+    off = gradient - share @ gradient
+    return float(share @ np.sum(off**2, axis=1)) / ((1 - share @ share) / 2)
 
 
 @dataclass(frozen=True)
@@ -74,25 +118,29 @@ class LinearGap:
     ----------
     printed : bool, default=False
         The paper's sums over a group divided by P[G_j], which are N times the group means.
+    labels : tuple of int, default=(0, 1)
+        The labels of the rows whose mean is taken.
     """  # noqa: E501
 
     printed: bool = False
+    labels: tuple[int, ...] = (0, 1)
     soft = False
 
-    def _delta(self, cells: CellSums) -> FloatArray:
-        mean = cells.vector.sum(axis=1) / cells.weight.sum(axis=1)[:, None]
-        factor = cells.weight.sum() if self.printed else 1.0
-        return factor * (mean[0] - mean[1])
+    def _means(self, cells: CellSums) -> FloatArray:
+        labels = list(self.labels)
+        weight = cells.weight[:, labels].sum(axis=1)
+        mean = cells.vector[:, labels].sum(axis=1) / np.maximum(weight, _TINY)[:, None]
+        return mean * (cells.weight.sum() if self.printed else 1.0)
 
     def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
-        """D and its gradient at w."""
-        delta = self._delta(cells)
-        return float(delta @ w), delta
+        """Penalty and its gradient at w."""
+        mean = self._means(cells)
+        penalty, slope = _spread(mean @ w, cells.weight.sum(axis=1))
+        return penalty, slope @ mean
 
     def scale(self, cells: CellSums) -> float:
         r""":math:`\|\delta\|^2`."""
-        delta = self._delta(cells)
-        return float(delta @ delta)
+        return _pair_scale(self._means(cells), cells.weight.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -111,8 +159,8 @@ class SoftRateGap:
     rate: Rate
     soft = True
 
-    def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
-        """D and its gradient at w."""
+    def _rates(self, cells: CellSums) -> tuple[FloatArray, FloatArray]:
+        """Soft rate of each group and its gradient."""
         positive, d_positive = cells.value, cells.vector
         count = np.stack([cells.weight - positive, positive], axis=-1)
         d_count = np.stack([-d_positive, d_positive], axis=2)
@@ -120,20 +168,41 @@ class SoftRateGap:
         bottom = sum(count[:, y, p] for y, p in self.rate.denominator)
         d_top = sum(d_count[:, y, p] for y, p in self.rate.numerator)
         d_bottom = sum(d_count[:, y, p] for y, p in self.rate.denominator)
-        bottom = np.maximum(bottom, np.finfo(np.float64).tiny)
+        bottom = np.maximum(bottom, _TINY)
         rate = top / bottom
-        gradient = (d_top - rate[:, None] * d_bottom) / bottom[:, None]
-        return float(rate[0] - rate[1]), gradient[0] - gradient[1]
+        return rate, (d_top - rate[:, None] * d_bottom) / bottom[:, None]
+
+    def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
+        """Penalty and its gradient at w."""
+        rate, gradient = self._rates(cells)
+        penalty, slope = _spread(rate, cells.weight.sum(axis=1))
+        return penalty, slope @ gradient
 
     def scale(self, cells: CellSums) -> float:
         r""":math:`\|\nabla D(0)\|^2`; cells are those at w = 0."""
-        gradient = self(np.zeros(cells.vector.shape[-1]), cells)[1]
-        return float(gradient @ gradient)
+        return _pair_scale(self._rates(cells)[1], cells.weight.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SumGap:
+    """Several gaps of one kind, soft or not, whose penalties are added."""
+
+    gaps: tuple[LinearGap, ...]
+    soft = False
+
+    def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
+        """Penalty and its gradient at w."""
+        parts = [gap(w, cells) for gap in self.gaps]
+        return sum(p for p, _ in parts), np.sum([g for _, g in parts], axis=0)
+
+    def scale(self, cells: CellSums) -> float:
+        """Sum of the gaps' scales."""
+        return sum(gap.scale(cells) for gap in self.gaps)
 
 
 @dataclass(frozen=True)
 class PrintedDiscoveryGap:
-    r"""The paper's product of sums of scores, :math:`D = w^\top M w`.
+    r"""The paper's product of sums of scores, :math:`D = w^\top M w`, of two groups.
 
     .. math:: D = \Big(\sum_{y=0, z=1} s \Big)\Big(\sum_{z=0} s\Big)
                 - \Big(\sum_{y=0, z=0} s \Big)\Big(\sum_{z=1} s\Big)
@@ -146,14 +215,20 @@ class PrintedDiscoveryGap:
 
     @staticmethod
     def _sums(cells: CellSums) -> tuple[FloatArray, FloatArray]:
+        if len(cells.weight) != 2:
+            raise ValueError(
+                "the paper's formula for false discovery is for two groups, not "
+                f"{len(cells.weight)}; use reading='corrected'."
+            )
         return cells.vector[:, 0], cells.vector.sum(axis=1)
 
     def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
-        """D and its gradient at w."""
+        """Penalty and its gradient at w."""
         false, all_ = self._sums(cells)
         f, a = false @ w, all_ @ w
+        gap = f[1] * a[0] - f[0] * a[1]
         gradient = f[1] * all_[0] + a[0] * false[1] - f[0] * all_[1] - a[1] * false[0]
-        return float(f[1] * a[0] - f[0] * a[1]), gradient
+        return 0.5 * float(gap) ** 2, gap * gradient
 
     def scale(self, cells: CellSums) -> float:
         r""":math:`\|M\|_F^2` of the symmetric M."""
@@ -175,8 +250,9 @@ class Notion:
     ----------
     name : str
         Its name in ``FairClassifier(notion=...)``.
-    rate : Rate
-        The rate per group whose smallest-to-largest ratio must reach τ.
+    rate : Rate or WorstRate
+        The rate per group whose smallest-to-largest ratio must reach τ, or several of which all
+        must.
     n_features : int
         Length of the adversary's u.
     features : callable ``(s, f, y, scale) -> (phi, d_phi)``
@@ -185,6 +261,9 @@ class Notion:
         in differentiation: features that grow with s take s / scale.
     gaps : mapping of reading to Gap
         The regularised quantity in the ``"corrected"`` and the ``"printed"`` reading.
+    labels : tuple of int, default=(0, 1)
+        Labels of the rows about which the adversary is asked. A rate that conditions on the label
+        is blind to the others, and so must the adversary be.
     better_than_chance : bool, default=False
         Whether a classifier counts only if every group's rate is better than that of labels drawn
         at random; needed where the rate conditions on the prediction, because a classifier that is
@@ -192,18 +271,24 @@ class Notion:
     """
 
     name: str
-    rate: Rate
+    rate: AnyRate
     n_features: int
     features: Features
     gaps: Mapping[str, Gap]
+    labels: tuple[int, ...] = (0, 1)
     better_than_chance: bool = False
+
+    @property
+    def parts(self) -> tuple[Notion, ...]:
+        """The notion itself, as :class:`Joint` has several."""
+        return (self,)
 
     def chance(self, counts: Any) -> FloatArray:
         """Each group's rate if predictions were drawn without looking at the row."""
         c = np.asarray(counts, dtype=np.float64)
         label = c.sum(axis=-1)
         # Predictions that ignore the label: any share of positives will do, one half is one.
-        return self.rate.per_group(np.stack([label / 2, label / 2], axis=-1))
+        return _plain(self.rate).per_group(np.stack([label / 2, label / 2], axis=-1))
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer at all.
@@ -215,38 +300,162 @@ class Notion:
         # The tolerance lets 1% of 100 rows be 1 row.
         ok = np.all((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12), axis=-1)
         if self.better_than_chance:
-            rate, chance = self.rate.per_group(counts), self.chance(counts)
-            better = rate < chance if self.rate.is_error else rate > chance
+            plain, chance = _plain(self.rate), self.chance(counts)
+            rate = plain.per_group(counts)
+            better = rate < chance if plain.is_error else rate > chance
             ok = ok & np.all(better, axis=-1)
         return ok
 
 
+def _plain(rate: AnyRate) -> Rate:
+    """One rate, for what needs its value in each group."""
+    if isinstance(rate, WorstRate):
+        raise ValueError(f"{rate.name} is several rates; there is no one value per group.")
+    return rate
+
+
+@dataclass(frozen=True)
+class Joint:
+    r"""Several notions at once: all must hold.
+
+    Parameters
+    ----------
+    parts : tuple of Notion
+        The notions.
+    shares : tuple of float, optional
+        What share of τ each must reach, the largest 1; 1 each by default.
+    """
+
+    parts: tuple[Notion, ...]
+    shares: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The names, joined."""
+        return " and ".join(part.name for part in self.parts)
+
+    @property
+    def rate(self) -> WorstRate:
+        """The worst of the ratios, each over its share of τ."""
+        shares = self.shares or (1.0,) * len(self.parts)
+        each = [
+            (rate, c)
+            for part, c in zip(self.parts, shares, strict=True)
+            for rate in part.rate.parts
+        ]
+        return WorstRate(self.name, tuple(rate for rate, _ in each), tuple(c for _, c in each))
+
+    @property
+    def better_than_chance(self) -> bool:
+        """Whether one of them asks for rates better than chance."""
+        return any(part.better_than_chance for part in self.parts)
+
+    def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
+        """Whether a classifier with these counts counts as an answer for all of them."""
+        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.parts])
+
+
+AnyNotion = Notion | Joint
+
+
+def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
+    r""":math:`[1, s/c, \dots, (s/c)^d]` and the derivatives in s."""
+    scaled = s / scale
+    phi = np.empty((degree + 1, len(s)))
+    d_phi = np.empty_like(phi)
+    phi[0], d_phi[0] = 1.0, 0.0
+    for k in range(1, degree + 1):
+        np.multiply(phi[k - 1], scaled, out=phi[k])
+        np.multiply(phi[k - 1], k / scale, out=d_phi[k])
+    return phi, d_phi
+
+
 def statistical_parity(degree: int = 2) -> Notion:
     r"""Equal selection rates; the adversary sees :math:`[1, s, \dots, s^d]`."""
-
-    def features(
-        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
-    ) -> tuple[FloatArray, FloatArray]:
-        scaled = s / scale
-        phi = np.empty((degree + 1, len(s)))
-        d_phi = np.empty_like(phi)
-        phi[0], d_phi[0] = 1.0, 0.0
-        for k in range(1, degree + 1):
-            np.multiply(phi[k - 1], scaled, out=phi[k])
-            np.multiply(phi[k - 1], k / scale, out=d_phi[k])
-        return phi, d_phi
-
     return Notion(
         name="statistical_parity",
         rate=RATES["selection_rate"],
         n_features=degree + 1,
-        features=features,
+        features=lambda s, f, y, scale: _powers(s, degree, scale),
         gaps={"corrected": LinearGap(), "printed": LinearGap(printed=True)},
     )
 
 
-def false_discovery(degree: int = 2) -> Notion:
-    r"""Equal false discovery rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
+def _given_label(name: str, rate: str, label: int, degree: int) -> Notion:
+    """Give the notion of a rate among the rows of one label, as parity is among all."""
+    return Notion(
+        name=name,
+        rate=RATES[rate],
+        n_features=degree + 1,
+        features=lambda s, f, y, scale: _powers(s, degree, scale),
+        gaps=dict.fromkeys(READINGS, LinearGap(labels=(label,))),
+        labels=(label,),
+    )
+
+
+def equal_opportunity(degree: int = 2) -> Notion:
+    r"""Equal true positive rates; the adversary sees :math:`[1, s, \dots, s^d]` where y = 1."""
+    return _given_label("equal_opportunity", "true_positive_rate", 1, degree)
+
+
+def false_negative_parity(degree: int = 2) -> Notion:
+    """Equal false negative rates; as equal opportunity, with the ratio of the errors."""
+    return _given_label("false_negative_parity", "false_negative_rate", 1, degree)
+
+
+def predictive_equality(degree: int = 2) -> Notion:
+    r"""Equal false positive rates; the adversary sees :math:`[1, s, \dots, s^d]` where y = 0."""
+    return _given_label("predictive_equality", "false_positive_rate", 0, degree)
+
+
+def true_negative_parity(degree: int = 2) -> Notion:
+    """Equal true negative rates; as predictive equality, with the ratio of the right answers."""
+    return _given_label("true_negative_parity", "true_negative_rate", 0, degree)
+
+
+def equalized_odds(degree: int = 2) -> Notion:
+    r"""Equal true and false positive rates; the worse of the two ratios counts.
+
+    The adversary sees :math:`[1, s, \dots, s^d]` and the same times y.
+    """
+
+    def features(
+        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        phi, d_phi = _powers(s, degree, scale)
+        return np.concatenate([phi, phi * y]), np.concatenate([d_phi, d_phi * y])
+
+    return Notion(
+        name="equalized_odds",
+        rate=EQUALIZED_ODDS,
+        n_features=2 * (degree + 1),
+        features=features,
+        gaps=dict.fromkeys(READINGS, SumGap((LinearGap(labels=(1,)), LinearGap(labels=(0,))))),
+    )
+
+
+def accuracy_parity(degree: int = 2) -> Notion:
+    r"""Equal accuracies; the adversary sees :math:`[1, m, \dots, m^d]` of the margin :math:`m = (2y - 1) s`."""  # noqa: E501
+
+    def features(
+        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        sign = 2 * y - 1
+        phi, d_phi = _powers(sign * s, degree, scale)
+        return phi, d_phi * sign
+
+    rate = RATES["accuracy"]
+    return Notion(
+        name="accuracy_parity",
+        rate=rate,
+        n_features=degree + 1,
+        features=features,
+        gaps=dict.fromkeys(READINGS, SoftRateGap(rate)),
+    )
+
+
+def _given_prediction(name: str, rate: str, printed: Gap | None = None) -> Notion:
+    """Give the notion of a rate among the rows of one prediction, which the adversary half sees."""
 
     def features(
         s: FloatArray, f: FloatArray, y: FloatArray, scale: float
@@ -255,19 +464,87 @@ def false_discovery(degree: int = 2) -> Notion:
         zero = np.zeros_like(f)
         return np.stack([np.ones_like(f), f, y]), np.stack([zero, slope, zero])
 
-    rate = RATES["false_discovery_rate"]
+    gap = SoftRateGap(RATES[rate])
     return Notion(
-        name="false_discovery",
-        rate=rate,
+        name=name,
+        rate=RATES[rate],
         n_features=3,
         features=features,
-        gaps={"corrected": SoftRateGap(rate), "printed": PrintedDiscoveryGap()},
+        gaps={"corrected": gap, "printed": printed or gap},
         better_than_chance=True,
     )
 
 
+def false_discovery(degree: int = 2) -> Notion:
+    r"""Equal false discovery rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
+    return _given_prediction("false_discovery", "false_discovery_rate", PrintedDiscoveryGap())
+
+
+def predictive_parity(degree: int = 2) -> Notion:
+    """Equal positive predictive values; as false discovery, with the ratio of the right answers."""
+    return _given_prediction("predictive_parity", "positive_predictive_value")
+
+
+def false_omission(degree: int = 2) -> Notion:
+    r"""Equal false omission rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
+    return _given_prediction("false_omission", "false_omission_rate")
+
+
+def negative_predictive_parity(degree: int = 2) -> Notion:
+    """Equal negative predictive values; as false omission, with the ratio of the right answers."""
+    return _given_prediction("negative_predictive_parity", "negative_predictive_value")
+
+
 NOTIONS: dict[str, Callable[[int], Notion]] = {
     "statistical_parity": statistical_parity,
+    "equal_opportunity": equal_opportunity,
+    "predictive_equality": predictive_equality,
+    "equalized_odds": equalized_odds,
+    "true_negative_parity": true_negative_parity,
+    "false_negative_parity": false_negative_parity,
+    "accuracy_parity": accuracy_parity,
+    "predictive_parity": predictive_parity,
     "false_discovery": false_discovery,
+    "false_omission": false_omission,
+    "negative_predictive_parity": negative_predictive_parity,
 }
 """Notions by name; each is made for a degree of the adversary."""
+
+
+def find_notion(
+    names: str | Sequence[str], degree: int = 2, taus: float | Sequence[float] = 1.0
+) -> AnyNotion:
+    """Make the notion of a name, or the one that several names are together.
+
+    Parameters
+    ----------
+    names : str or sequence of str
+        Names in :data:`NOTIONS`.
+    degree : int, default=2
+        Degree of the adversary's polynomial.
+    taus : float or sequence of float, default=1.0
+        The target of each, or of all.
+    """
+    single = isinstance(names, str)
+    listed = [names] if isinstance(names, str) else list(names)
+    for name in listed:
+        if name not in NOTIONS:
+            known = ", ".join(map(repr, NOTIONS))
+            raise ValueError(f"notion={name!r}; use one of {known}.")
+    if not listed:
+        raise ValueError("notion is an empty list; name at least one notion.")
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"notion={listed} names a notion twice.")
+    each = np.asarray(taus, dtype=np.float64)
+    if each.ndim and (single or each.shape != (len(listed),)):
+        raise ValueError(
+            f"tau={taus} for notion={names!r}; give one target, or a list with one for each of "
+            "a list of notions."
+        )
+    if not ((each > 0) & (each <= 1)).all():
+        raise ValueError(f"tau={taus}; every target must be above 0 and at most 1.")
+    if single:
+        return NOTIONS[listed[0]](degree)
+    each = np.broadcast_to(each, (len(listed),))
+    shares = tuple((each / each.max()).tolist())
+    return Joint(tuple(NOTIONS[name](degree) for name in listed), shares)

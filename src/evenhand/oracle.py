@@ -13,12 +13,15 @@ The losses, for weights w, adversary u, scores :math:`s = w^\top\hat x` and prob
     L_u &= -\,\text{log-loss}(g, z) \quad\text{(u ascends)},
 
 with + for the minimax game (w hides the group, the corrected reading) and − for the paper's
-formula. All means are weighted by ``sample_weight``.
+formula. All means are weighted by ``sample_weight``; the adversary's are over the rows it is asked
+about. Of more than two groups the adversary guesses by a softmax, the first group's score being 0;
+of a quantity such as age it guesses the value, by least squares. Several notions have an adversary
+and a gap each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
@@ -26,10 +29,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from evenhand.notions import CellSums, Notion
+from evenhand.notions import AnyNotion, CellSums, Notion
 
 __all__ = ["Block", "Moments", "Oracle", "Sums", "row_sums"]
 
@@ -48,13 +52,16 @@ class Sums:
     """Additive sums over rows. Add two to join their rows."""
 
     loss_c: float
-    loss_a: float
+    loss_a: FloatArray
+    """The adversary's loss for each notion."""
     x_r: FloatArray
     """Products of the inputs with the residual columns, shape (columns, n_weights)."""
     phi_r: FloatArray
+    """Products of the adversary's features with its residuals, as u is laid out."""
     phi_phi: FloatArray
+    """Gram matrix of the features; of several notions a block each."""
     score: FloatArray
-    """Sums of the score, of its square, and of the squared slope of the adversary's guess in it."""
+    """Sums of the score, of its square, and of the squared slope of each guess in it."""
     counts: FloatArray
     """Weight per group × label × prediction, flat."""
     soft: FloatArray
@@ -65,18 +72,19 @@ class Sums:
 
 
 class Moments(NamedTuple):
-    """The problem at a point (w, u)."""
+    """The problem at a point (w, u). Losses of several notions are added up."""
 
     loss_c: float
     loss_w: float
     loss_u: float
     grad_c: FloatArray
     grad_f: FloatArray
+    """Gradient of what w ascends; of several notions a row each."""
     grad_u: FloatArray
     counts: FloatArray
     """Weight per group × label × prediction at the cut 0, shape (groups, 2, 2)."""
     gap: float
-    """D(w) of the regulariser."""
+    """Size of the regulariser's D(w); of several notions the largest."""
     smoothness_u: float
     """Smoothness of the adversary's loss in u."""
     scale: float
@@ -86,7 +94,10 @@ class Moments(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rows: inputs, the extra column, label, group, group × label cell, weight."""
+    """Some rows: inputs, the extra column, label, what is guessed, group × label cell, weight.
+
+    ``z`` is the group's number, or the quantity that the adversary regresses.
+    """
 
     X: Any
     X_t: Any
@@ -135,50 +146,126 @@ def _log_loss(
     return float(loss), np.divide(1.0, denominator, out=denominator)
 
 
-def row_sums(
-    block: Block,
-    w: FloatArray,
-    u: FloatArray,
-    scale: float,
-    notion: Notion,
-    soft: bool,
-    groups: int,
-) -> Sums:
+class Guess(NamedTuple):
+    """How an adversary guesses: its loss and residuals, how many outputs it has, how curved it is.
+
+    ``loss(guess, z, weight)`` takes the outputs, shape (n_outputs, rows), and gives the summed loss
+    and its derivatives in the outputs, of the same shape. ``curvature`` bounds the second
+    derivative of a row's loss.
+    """
+
+    loss: Callable[[FloatArray, FloatArray, FloatArray | None], tuple[float, FloatArray]]
+    n_outputs: int
+    curvature: float
+
+
+def _guess_one_of_two(
+    guess: FloatArray, z: FloatArray, weight: FloatArray | None
+) -> tuple[float, FloatArray]:
+    """Logistic loss of the second of two groups."""
+    loss, g = _log_loss(np.maximum(guess[0], LEAST_SCORE), z, weight)
+    g -= z
+    if weight is not None:
+        g *= weight
+    return loss, g[None]
+
+
+def _guess_one_of_many(
+    guess: FloatArray, z: FloatArray, weight: FloatArray | None
+) -> tuple[float, FloatArray]:
+    """Softmax loss; the first group's output is 0."""
+    top = np.maximum(guess.max(axis=0), 0.0)
+    p = np.exp(guess - top)
+    total = p.sum(axis=0) + np.exp(-top)
+    member = z == np.arange(1, len(guess) + 1)[:, None]
+    row_loss = top + np.log(total) - np.sum(guess * member, axis=0)
+    residual = p / total - member
+    if weight is None:
+        return float(row_loss.sum()), residual
+    return float(weight @ row_loss), residual * weight
+
+
+def _guess_value(
+    guess: FloatArray, z: FloatArray, weight: FloatArray | None
+) -> tuple[float, FloatArray]:
+    """Half the squared error of a quantity."""
+    residual = guess - z
+    weighted = residual if weight is None else residual * weight
+    return 0.5 * float(weighted[0] @ residual[0]), weighted
+
+
+class Game(NamedTuple):
+    """What is played on the rows: notions, how groups are guessed, whether gaps need soft sums.
+
+    ``kinds`` is one more than ``groups`` if there are rows that belong to no compared group.
+    """
+
+    notions: Sequence[Notion]
+    guess: Guess
+    soft: bool
+    groups: int
+    kinds: int
+
+
+def row_sums(block: Block, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
     """Sum one block of rows at (w, u): two products with X and some arithmetic per row."""
+    notions, guess, soft, groups, kinds = game
     X, X_t, extra, y, z, cell, weight = block
     s = _scores(X, extra, w)
     np.maximum(s, LEAST_SCORE, out=s)
     loss_c, f = _log_loss(s, y, weight)
-    phi, d_phi = notion.features(s, f, y, scale)
-    guess = np.maximum(u @ phi, LEAST_SCORE)
-    loss_a, g = _log_loss(guess, z, weight)
+    s_w, f_w = (s, f) if weight is None else (s * weight, f * weight)
 
-    R = np.empty((2 + 2 * groups * soft, len(s)))
+    first = 1 + len(notions)
+    R = np.empty((first + 2 * groups * soft, len(s)))
     np.subtract(f, y, out=R[0])
-    np.subtract(g, z, out=R[1])
-    slope = u @ d_phi
-    phi_w, s_w, f_w, slope_w = phi, s, f, slope
     if weight is not None:
-        R[:2] *= weight
-        phi_w, s_w, f_w, slope_w = (v * weight for v in (phi, s, f, slope))
-    phi_r = phi @ R[1]
-    R[1] *= slope
+        R[0] *= weight
+    loss_a, slopes, phi_r, grams, start = [], [], [], [], 0
+    for k, notion in enumerate(notions):
+        phi, d_phi = notion.features(s, f, y, scale)
+        stop = start + guess.n_outputs * len(phi)
+        U = u[start:stop].reshape(guess.n_outputs, len(phi))
+        start = stop
+        asked = _asked(notion.labels, block, game)
+        loss, residual = guess.loss(U @ phi, z, asked)
+        slope = U @ d_phi
+        np.einsum("or,or->r", residual, slope, out=R[1 + k])
+        phi_a = phi if asked is None else phi * asked
+        slope_2 = np.einsum("or,or->r", slope, slope)
+        slopes.append(slope_2.sum() if asked is None else asked @ slope_2)
+        loss_a.append(loss)
+        phi_r.append((residual @ phi.T).ravel())
+        grams.append(np.array([[a @ b for b in phi] for a in phi_a]))  # faster than gemm here
     f_sums: FloatArray = np.zeros(0)
     if soft:
         d_f = f_w * (1 - f)
         for j in range(2 * groups):
-            np.multiply(d_f, cell == j, out=R[2 + j])
-        f_sums = np.bincount(cell, weights=f_w, minlength=2 * groups)
+            np.multiply(d_f, cell == j, out=R[first + j])
+        f_sums = np.bincount(cell, weights=f_w, minlength=2 * groups)[: 2 * groups]
     return Sums(
         loss_c=loss_c,
-        loss_a=loss_a,
+        loss_a=np.array(loss_a),
         x_r=np.column_stack([_row_product(R, X_t), R @ extra]),
-        phi_r=phi_r,
-        phi_phi=np.array([[a @ b for b in phi] for a in phi_w]),  # faster than gemm for so few
-        score=np.array([s_w.sum(), s_w @ s, slope_w @ slope]),
-        counts=np.bincount(cell * 2 + (s > 0), weights=weight, minlength=4 * groups).astype(float),
+        phi_r=np.concatenate(phi_r),
+        phi_phi=grams[0] if len(grams) == 1 else block_diag(*grams),
+        score=np.array([s_w.sum(), s_w @ s, *slopes]),
+        counts=np.bincount(cell * 2 + (s > 0), weights=weight, minlength=4 * kinds).astype(float),
         soft=f_sums,
     )
+
+
+def _asked(labels: tuple[int, ...], block: Block, game: Game) -> FloatArray | None:
+    """Weights of the rows whose group is guessed; None if all rows count alike."""
+    asked = None
+    if len(labels) == 1:
+        asked = block.y == labels[0]
+    if game.kinds > game.groups:
+        known = block.cell < 2 * game.groups
+        asked = known if asked is None else asked & known
+    if asked is None:
+        return block.weight
+    return asked.astype(np.float64) if block.weight is None else asked * block.weight
 
 
 def _column_size(block: Block) -> FloatArray:
@@ -224,10 +311,17 @@ class Oracle:
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Inputs, float32 or float64. Copied only if dense and mostly zeros.
-    y, z : ndarray of shape (n_samples,)
-        Label and group, 0 or 1.
-    notion : Notion
+    y : ndarray of shape (n_samples,)
+        Label, 0 or 1.
+    z : ndarray of shape (n_samples,)
+        Number of the group, from 0.
+    notion : Notion or Joint
         What is to be equal between the groups.
+    n_groups : int, optional
+        How many groups are compared; rows with a higher number are fitted, but belong to no group.
+        All groups by default.
+    quantity : ndarray of shape (n_samples,), optional
+        What the adversary guesses in place of the group: a number, of which the groups are bins.
     reading : {"corrected", "printed"}, default="corrected"
         Which of the notion's gaps is regularised. In the printed reading the adversary sees raw
         scores and the ridge term holds every weight.
@@ -253,8 +347,12 @@ class Oracle:
         Largest absolute value of each input.
     column_scale : ndarray of shape (n_features,)
         Standard deviation of each input; 1/2 for a column of zeros and ones.
-    kappa : float
-        Factor of the regulariser, :math:`\mu L_1 / \text{scale}`.
+    kappas : list of float
+        Factor of each notion's regulariser, :math:`\mu L_1 / \text{scale}`.
+    n_groups : int
+        How many groups are compared.
+    asked : ndarray
+        Weight of the rows about which each notion's adversary is asked.
     """
 
     def __init__(
@@ -263,7 +361,9 @@ class Oracle:
         y: Any,
         z: Any,
         *,
-        notion: Notion,
+        notion: AnyNotion,
+        n_groups: int | None = None,
+        quantity: Any = None,
         reading: str = "corrected",
         adversary_sign: int | None = None,
         mu: float = 10.0,
@@ -276,52 +376,67 @@ class Oracle:
         X = _compact(X)
         n_samples, n_features = X.shape
         printed = reading == "printed"
-        self.notion, self.mu = notion, mu
-        self.gap = notion.gaps[reading]
+        self.notion, self.mu = notion, mu * len(notion.parts)
+        self.gaps = [part.gaps[reading] for part in notion.parts]
         self.adversary_sign = adversary_sign or (-1 if printed else 1)
         self.scaled = not printed
-        self.n_groups = 2
-        self.n_weights, self.n_adversary = n_features + 1, notion.n_features
+        y, z = np.asarray(y, dtype=np.float64), np.asarray(z)
+        k = self.n_groups = int(z.max()) + 1 if n_groups is None else n_groups
+        z = np.minimum(z, k)
+        if quantity is not None:
+            guess = Guess(_guess_value, 1, 1.0)
+        elif k == 2:
+            guess = Guess(_guess_one_of_two, 1, 0.25)
+        else:
+            guess = Guess(_guess_one_of_many, k - 1, 0.5)
+        soft = any(gap.soft for gap in self.gaps)
+        self.game = Game(notion.parts, guess, soft, k, k + bool((z == k).any()))
+        self.n_weights = n_features + 1
+        self.n_adversary = guess.n_outputs * sum(part.n_features for part in notion.parts)
         self.ridge = np.full(self.n_weights, float(l2))
         if not (printed or penalize_extra):
             self.ridge[-1] = 0.0
 
-        y, z = (np.asarray(v, dtype=np.float64) for v in (y, z))
         extra = np.ones(n_samples) if extra is None else np.asarray(extra, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.total = float(n_samples if weight is None else weight.sum())
-        rows = (extra, y, z, (z * 2 + y).astype(np.intp), weight)
+        guessed = np.asarray(z if quantity is None else quantity, dtype=np.float64)
+        cell = (z * 2 + y).astype(np.intp)
+        rows = (extra, y, guessed, cell, weight)
         if block_rows is None:
             row_bytes = X.nnz * 12 / n_samples if issparse(X) else X.itemsize * n_features
             block_rows = int(min(max(BLOCK_BYTES / max(row_bytes, 1), 256), BLOCK_ROWS))
         self.blocks = [_block(X, i, i + block_rows, *rows) for i in range(0, n_samples, block_rows)]
 
-        cells = self._sum(self._cell_sums)
+        every = self._sum(self._cell_sums)
+        cells = every[:k]
         self._cells = CellSums(cells[..., 0], cells[..., 0], cells[..., 1:])
+        self.asked = np.array(
+            [self._cells.weight[:, list(part.labels)].sum() for part in notion.parts]
+        )
         self.column_size = np.append(
             reduce(np.maximum, map(_column_size, self.blocks)), np.abs(extra).max()
         )
-        self.column_scale = self._column_scale()
+        self.column_scale = self._column_scale(every[..., 1:-1].sum(axis=(0, 1)) / self.total)
         self.smoothness = 1.02 * self._curvature() + l2
-        at_zero = self._cells
-        if self.gap.soft:  # f = 1/2 and f' = 1/4 everywhere
-            at_zero = CellSums(at_zero.weight, at_zero.weight / 2, at_zero.vector / 4)
-        scale = self.gap.scale(at_zero)
+        zero = self._cells  # where f = 1/2 and f' = 1/4 everywhere
+        zero_soft = CellSums(zero.weight, zero.weight / 2, zero.vector / 4)
+        scales = [gap.scale(zero_soft if gap.soft else zero) for gap in self.gaps]
         # Groups that do not differ leave nothing to regularise.
-        self.kappa = mu * self.smoothness / scale if scale > 0 else 0.0
+        self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
 
     def _sum(self, part: Callable[[Block], T]) -> T:
         return reduce(add, map(part, self.blocks))
 
     def _cell_sums(self, block: Block) -> FloatArray:
-        """Weight and inputs summed over each cell, shape (groups, 2, 1 + n_weights)."""
-        member = (block.cell == np.arange(2 * self.n_groups)[:, None]).astype(np.float64)
+        """Weight and inputs summed over each cell, shape (kinds, 2, 1 + n_weights)."""
+        member = (block.cell == np.arange(2 * self.game.kinds)[:, None]).astype(np.float64)
         if block.weight is not None:
             member *= block.weight
         parts = [member.sum(axis=1), _row_product(member, block.X_t), member @ block.extra]
-        return np.column_stack(parts).reshape(self.n_groups, 2, -1)
+        return np.column_stack(parts).reshape(self.game.kinds, 2, -1)
 
-    def _column_scale(self) -> FloatArray:
+    def _column_scale(self, mean: FloatArray) -> FloatArray:
         """Find each input's standard deviation; 1/2 for zeros and ones, 0 for a constant."""
 
         def square(block: Block) -> FloatArray:
@@ -329,7 +444,6 @@ class Oracle:
             X = block.X.multiply(block.X) if issparse(block.X) else block.X**2
             return _row_product(one[None], X.T)[0]
 
-        mean = self._cells.vector.sum(axis=(0, 1))[:-1] / self.total
         mean_square = self._sum(square) / self.total
         scale = np.sqrt(np.maximum(mean_square - mean**2, 0.0))
         size = self.column_size[:-1]
@@ -371,9 +485,7 @@ class Oracle:
 
     def sums(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Sums:
         """One pass over the rows at (w, u)."""
-        return self._sum(
-            lambda block: row_sums(block, w, u, scale, self.notion, self.gap.soft, self.n_groups)
-        )
+        return self._sum(lambda block: row_sums(block, w, u, scale, self.game))
 
     def evaluate(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Moments:
         """Losses, gradients and counts at (w, u).
@@ -393,26 +505,44 @@ class Oracle:
             return self._evaluate(w, u, scale if self.scaled else 1.0)
 
     def _evaluate(self, w: FloatArray, u: FloatArray, scale: float) -> Moments:
-        sums, N = self.sums(w, u, scale), self.total
-        cells = self._cells
-        if self.gap.soft:
-            shape = (self.n_groups, 2)
+        sums, N, (notions, guess, soft, groups, kinds) = (
+            self.sums(w, u, scale),
+            self.total,
+            self.game,
+        )
+        K, cells = len(notions), self._cells
+        if soft:
             cells = CellSums(
-                cells.weight, sums.soft.reshape(shape), sums.x_r[2:].reshape(*shape, -1)
+                cells.weight,
+                sums.soft.reshape(groups, 2),
+                sums.x_r[1 + K :].reshape(groups, 2, -1),
             )
-        gap, d_gap = self.gap(w, cells)
-        adversary = sums.loss_a / N
-        mean, square, steepness = sums.score / N
+        found = [gap(w, cells if gap.soft else self._cells) for gap in self.gaps]
+        penalty, kappa = np.array([p for p, _ in found]), np.array(self.kappas)
+        adversary = sums.loss_a / self.asked
+        grad_f = (self.adversary_sign / self.asked)[:, None] * sums.x_r[1 : 1 + K]
+        grad_f -= kappa[:, None] * np.array([g for _, g in found])
+        sizes = [notion.n_features for notion in notions]
+        mean, square = sums.score[:2] / N
         return Moments(
             loss_c=sums.loss_c / N + 0.5 * float(self.ridge @ w**2),
-            loss_w=self.adversary_sign * adversary - 0.5 * self.kappa * gap**2,
-            loss_u=-adversary,
+            loss_w=float(self.adversary_sign * adversary.sum() - kappa @ penalty),
+            loss_u=-float(adversary.sum()),
             grad_c=sums.x_r[0] / N + self.ridge * w,
-            grad_f=self.adversary_sign * sums.x_r[1] / N - self.kappa * gap * d_gap,
-            grad_u=-sums.phi_r / N,
-            counts=sums.counts.reshape(self.n_groups, 2, 2),
-            gap=gap,
-            smoothness_u=0.25 * _largest_eigenvalue(sums.phi_phi) / N,
+            grad_f=grad_f[0] if K == 1 else grad_f,
+            grad_u=-sums.phi_r / np.repeat(self.asked, np.multiply(sizes, guess.n_outputs)),
+            counts=sums.counts.reshape(kinds, 2, 2),
+            gap=float(np.sqrt(2 * penalty.max())),
+            smoothness_u=guess.curvature * self._largest_gram(sums.phi_phi, sizes),
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),
-            steepness=float(steepness),
+            # in units of the logistic loss's curvature, which the smoothness is
+            steepness=float((sums.score[2:] / self.asked).sum()) * 4 * guess.curvature,
+        )
+
+    def _largest_gram(self, gram: FloatArray, sizes: Sequence[int]) -> float:
+        """Largest eigenvalue of any notion's block of the Gram matrix, per row asked about."""
+        ends = np.cumsum(sizes)
+        return max(
+            _largest_eigenvalue(gram[end - n : end, end - n : end]) / asked
+            for end, n, asked in zip(ends, sizes, self.asked, strict=True)
         )

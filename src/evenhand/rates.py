@@ -23,6 +23,8 @@ __all__ = [
     "Rate",
     "accuracy_difference",
     "accuracy_ratio",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
     "false_discovery_rate_difference",
     "false_discovery_rate_ratio",
     "false_negative_rate_difference",
@@ -68,6 +70,11 @@ class Rate:
     numerator: tuple[tuple[int, int], ...]
     denominator: tuple[tuple[int, int], ...]
     is_error: bool = False
+
+    @property
+    def parts(self) -> tuple[Rate, ...]:
+        """The rate itself, as :class:`WorstRate` has several."""
+        return (self,)
 
     @property
     def ratio_name(self) -> str:
@@ -130,6 +137,54 @@ class Rate:
         return r.max(axis=-1) - r.min(axis=-1) if r.shape[-1] > 1 else r[..., 0] * np.nan
 
 
+@dataclass(frozen=True)
+class WorstRate:
+    r"""Several rates of which all must be alike between groups: the worst of their ratios counts.
+
+    .. math:: \min\Big(1, \min_k \frac{1}{c_k} \frac{\min_j r_{kj}}{\max_j r_{kj}}\Big)
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    parts : tuple of Rate
+        The rates.
+    shares : tuple of float, optional
+        :math:`c_k` in (0, 1]: the share of the target that rate k must reach; 1 each by default.
+    """
+
+    name: str
+    parts: tuple[Rate, ...]
+    shares: tuple[float, ...] = ()
+
+    @property
+    def ratio_name(self) -> str:
+        """The ratio's name in words."""
+        return f"{self.name.replace('_', ' ')} ratio"
+
+    def _ratios(self, counts: ArrayLike) -> FloatArray:
+        ratios = np.stack([part.ratio(counts) for part in self.parts])
+        if self.shares:
+            ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
+        return np.minimum(ratios, 1.0)
+
+    def ratio(self, counts: ArrayLike) -> FloatArray:
+        """Smallest of the ratios, each over its share; NaN if one is undefined."""
+        return np.asarray(self._ratios(counts).min(axis=0))
+
+    def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
+        """Give the standard error of the logarithm of the ratio that is the worst."""
+        worst = np.argmin(self._ratios(counts), axis=0)
+        errors = np.stack([part.log_ratio_error(counts) for part in self.parts])
+        return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
+
+    def difference(self, counts: ArrayLike) -> FloatArray:
+        """Largest of the differences."""
+        return np.asarray(np.stack([part.difference(counts) for part in self.parts]).max(axis=0))
+
+
+AnyRate = Rate | WorstRate
+
 _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
 RATES: dict[str, Rate] = {
@@ -150,13 +205,20 @@ RATES: dict[str, Rate] = {
 """Every rate by name."""
 
 
+EQUALIZED_ODDS = WorstRate(
+    "equalized_odds", (RATES["true_positive_rate"], RATES["false_positive_rate"])
+)
+"""True and false positive rates, both."""
+
+
 def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") -> tuple[Any, Any]:
     """Distinct groups in sorted order and the group index of each row.
 
-    Groups may be strings, booleans, numbers or categories. A missing value is an error: which group
-    a person belongs to is never guessed.
+    Groups may be strings, booleans, numbers or categories. Several columns are crossed: a group is
+    then a combination of values, named like ``"Female, Black"``. A missing value is an error: which
+    group a person belongs to is never guessed.
     """
-    values = as_series(sensitive_features, name)
+    values = crossed(sensitive_features, name)
     check_missing(
         values, name, "drop those rows or give them a group of their own, such as 'unknown'"
     )
@@ -175,6 +237,25 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return groups[order], rank[codes]
+
+
+def crossed(values: Any, name: str) -> pd.Series:
+    """One group per row: the column itself, or the combination of several columns' values."""
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] > 1:
+        values = pd.DataFrame(values).infer_objects()
+    if hasattr(values, "columns") and not isinstance(values, pd.DataFrame):
+        values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
+    if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
+        return as_series(values, name)
+    for column in values.columns:
+        check_missing(
+            values[column],
+            f"{name}, column {column!r},",
+            "drop those rows or give them a group of their own, such as 'unknown'",
+        )
+    text = values.astype(str)
+    joined = text.iloc[:, 0].str.cat([text.iloc[:, j] for j in range(1, text.shape[1])], sep=", ")
+    return joined.rename(", ".join(map(str, values.columns)))
 
 
 def as_series(values: Any, name: str) -> pd.Series:
@@ -337,7 +418,7 @@ _METRIC_DOC = """{summary}
 
 def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]:
     """Make the public metric ``kind`` ('ratio' or 'difference') of a rate."""
-    rate = RATES[rate_name]
+    rate: AnyRate = EQUALIZED_ODDS if rate_name == "equalized_odds" else RATES[rate_name]
     words = rate_name.replace("_", " ")
 
     def metric(
@@ -358,9 +439,16 @@ def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]
         return float(getattr(rate, kind)(counts))
 
     if kind == "ratio":
-        zero = "1 (no group has errors)" if rate.is_error else "NaN (nobody has any)"
+        no_error = isinstance(rate, Rate) and rate.is_error
+        zero = "1 (no group has errors)" if no_error else "NaN (nobody has any)"
         summary = f"Smallest over largest {words} among the groups; 1 is parity."
         returns = f"In [0, 1]. NaN if a group's {words} is undefined; if all are 0: {zero}."
+        if isinstance(rate, WorstRate):
+            summary = "The worse of the true and the false positive rate ratio; 1 is parity."
+            returns = "In [0, 1]. NaN if one of the two is undefined."
+    elif isinstance(rate, WorstRate):
+        summary = "The larger of the true and the false positive rate difference; 0 is parity."
+        returns = "In [0, 1]. NaN if one of the two is undefined."
     else:
         summary = f"Largest less smallest {words} among the groups; 0 is parity."
         returns = f"In [0, 1]. NaN if a group's {words} is undefined."
@@ -369,6 +457,8 @@ def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]
     return metric
 
 
+equalized_odds_ratio = _metric("equalized_odds", "ratio", "equalized_odds_ratio")
+equalized_odds_difference = _metric("equalized_odds", "difference", "equalized_odds_difference")
 statistical_rate = _metric("selection_rate", "ratio", "statistical_rate")
 statistical_parity_difference = _metric(
     "selection_rate", "difference", "statistical_parity_difference"

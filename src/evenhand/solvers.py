@@ -25,8 +25,10 @@ __all__ = [
     "SOLVERS",
     "AGDPlus",
     "AGDPrinted",
+    "Extragradient",
     "GradientDescent",
     "Iteration",
+    "Optimistic",
     "Pace",
     "Problem",
     "State",
@@ -70,7 +72,8 @@ class State:
     """Where a solver stands.
 
     ``q`` is the answer so far, ``p`` the queried point, ``w`` the mirror point, ``a`` the weight of
-    the coming step and ``total`` the sum of the past ones.
+    the coming step and ``total`` the sum of the past ones; ``last`` is what a solver remembers of
+    the iteration before.
     """
 
     w: FloatArray
@@ -78,6 +81,7 @@ class State:
     p: FloatArray
     a: float = 0.0
     total: float = 0.0
+    last: FloatArray | None = None
 
 
 class Solver(Protocol):
@@ -164,6 +168,53 @@ class AGDPrinted:
         return _average(state, state.w - a * direction, a)
 
 
+@dataclass(frozen=True)
+class Extragradient:
+    r"""Korpelevich's method: a step to look, and a step from where one was.
+
+    .. math:: \bar w_t = w_t - d(w_t)/L_t, \qquad w_{t+1} = w_t - d(\bar w_t)/L_t .
+
+    Each evaluation is an iteration, so every second one moves the answer.
+    """
+
+    def init(self, w: FloatArray) -> State:
+        """State before the first iteration."""
+        return State(w, w, w)
+
+    def query(self, state: State, pace: Pace) -> State:
+        """Ask at the weights, then at the point looked at."""
+        return replace(state, p=state.w if state.last is None else state.last)
+
+    def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
+        """Look ahead, or move along what was found there."""
+        w = state.w - direction / pace.smoothness
+        if state.last is None:
+            return replace(state, last=w)
+        return replace(state, w=w, q=w, last=None)
+
+
+@dataclass(frozen=True)
+class Optimistic:
+    r"""Optimistic descent: the last direction stands for the look ahead.
+
+    .. math:: w_{t+1} = w_t - (2 d(w_t) - d(w_{t-1}))/L_t .
+    """
+
+    def init(self, w: FloatArray) -> State:
+        """State before the first iteration."""
+        return State(w, w, w)
+
+    def query(self, state: State, pace: Pace) -> State:
+        """Ask at the current weights."""
+        return replace(state, p=state.w)
+
+    def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
+        """Move along the direction, extrapolated."""
+        before = direction if state.last is None else state.last
+        w = state.w - (2 * direction - before) / pace.smoothness
+        return replace(state, w=w, q=w, last=direction)
+
+
 def _average(state: State, w: FloatArray, a: float) -> State:
     total = state.total + a
     share = a / total
@@ -174,6 +225,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "gd": GradientDescent,
     "agd": AGDPlus,
     "agd_printed": AGDPrinted,
+    "extragradient": Extragradient,
+    "optimistic": Optimistic,
 }
 """Solvers by name."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.rates import RATES, Rate
+from evenhand.rates import RATES, AnyRate
 from evenhand.solvers import Iteration
 
 __all__ = ["Trajectory"]
@@ -20,8 +20,10 @@ class Trajectory:
 
     Parameters
     ----------
-    rate : Rate
+    rate : Rate or WorstRate
         The rate whose ratio between the groups is recorded.
+    n_groups : int, default=2
+        How many groups, from the first, are compared.
 
     Attributes
     ----------
@@ -31,8 +33,8 @@ class Trajectory:
         The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
     """
 
-    def __init__(self, rate: Rate) -> None:
-        self._rate = rate
+    def __init__(self, rate: AnyRate, n_groups: int = 2) -> None:
+        self._rate, self._n_groups = rate, n_groups
         self._rows: list[dict[str, Any]] = []
         self._kept: list[tuple[int, NDArray[np.float64]]] = []
         self._last: NDArray[np.float64] | None = None
@@ -91,14 +93,16 @@ class Trajectory:
         row = self._rows[-1]
         counts = row["counts"]
         accuracy = RATES["accuracy"].per_group(counts.sum(axis=0))
-        return row["loss_c"], float(accuracy), float(self._rate.ratio(counts))
+        rate = self._rate.ratio(counts[: self._n_groups])
+        return row["loss_c"], float(accuracy), float(rate)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per iteration.
 
         Losses, gap, norms, accuracy and rate are those at the point where the iteration evaluated
         (p of AGD+), which is not quite the iterate it ended with (q). ``evaluations`` counts passes
-        over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``.
+        over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``,
+        those of rows in no compared group last.
         """
         frame = pd.DataFrame(self._rows)
         if frame.empty:
@@ -106,7 +110,7 @@ class Trajectory:
         counts = np.stack(frame.pop("counts").to_list())
         evaluations, seconds = frame.pop("evaluations"), frame.pop("seconds")
         frame["accuracy"] = RATES["accuracy"].per_group(counts.sum(axis=1))
-        frame["rate"] = self._rate.ratio(counts)
+        frame["rate"] = self._rate.ratio(counts[:, : self._n_groups])
         for j, y, p in np.ndindex(counts.shape[1:]):
             frame[f"n_{j}{y}{p}"] = counts[:, j, y, p]
         frame["evaluations"] = evaluations.cumsum()

@@ -11,7 +11,17 @@ import pandas as pd
 if TYPE_CHECKING:
     from evenhand.experiments._runner import Experiment
 
-__all__ = ["CORRECTED", "PRINTED", "RIDGE", "Claim", "Finding", "Verdict", "judge", "means"]
+__all__ = [
+    "CORRECTED",
+    "PRINTED",
+    "RIDGE",
+    "Claim",
+    "Finding",
+    "Verdict",
+    "dagger",
+    "judge",
+    "means",
+]
 
 PRINTED, RIDGE, CORRECTED = "printed", "printed, small ridge", "corrected"
 
@@ -108,8 +118,14 @@ def means(table: pd.DataFrame, by: str, **where: object) -> pd.DataFrame:
     """
     for column, value in where.items():
         table = table[table[column] == value]
-    numbers = table.assign(rate=table["rate"].fillna(0.0))
-    return numbers.groupby(by)[["accuracy", "rate"]].mean()
+    constant = table["constant"] if "constant" in table else pd.Series(0.0, table.index)
+    numbers = table.assign(rate=table["rate"].fillna(0.0), constant=constant.fillna(0.0))
+    return numbers.groupby(by)[["accuracy", "rate", "constant"]].mean()
+
+
+def dagger(*curves: pd.DataFrame) -> str:
+    """Mark what rests on runs that give a group one answer and have a rate all the same."""
+    return " †" if any(((c["constant"] > 0) & (c["rate"] > 0)).any() for c in curves) else ""
 
 
 INTRODUCTION = """\
@@ -118,7 +134,8 @@ the first full run unless it says otherwise. *Printed* is the paper's text to th
 ½‖w‖² included; under it, where that differs, the same with a ridge of 10⁻⁴, which does not hold all
 weights near zero. *Corrected* is the reading that the mathematics needs. *Holds*: in the printed
 and in the corrected reading. Figures are means over the seeds; a run that calls nobody positive has
-no rate and counts as 0.
+no rate and counts as 0. The rate is the paper's: to call everybody positive has rate 1. Where a
+figure rests on runs that call fewer than 1% or more than 99% of a group positive, it has a †.
 """
 
 

@@ -11,8 +11,10 @@ import pandas as pd
 from evenhand._versions import import_extra
 from evenhand.experiments._fits import READINGS
 
-__all__ = ["STYLES", "draw_over_rho", "grid", "legend", "lines"]
+__all__ = ["ALL", "STYLES", "draw_over_rho", "grid", "legend", "lines"]
 
+ALL = "all"
+"""Reading of rows that are the same in every reading."""
 STYLES: dict[str, dict[str, Any]] = {
     "AGD modified": {"color": "black", "linestyle": "-", "marker": "o"},
     "AGD modified, τ = 0.8": {"color": "#56B4E9", "linestyle": "-", "marker": "D"},
@@ -31,22 +33,21 @@ STYLES: dict[str, dict[str, Any]] = {
     "adversary alone": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
     "normal": {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
     "modified": {"color": "black", "linestyle": "-", "marker": "o"},
-    "measured": {"color": "black", "linestyle": "-", "marker": "o"},
-    "bound": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
 }
 """How each line is drawn: colour, dashes and marker differ."""
 
+# Bands end where values do.
+LIMITS = {"rate": (0.0, 1.0), "accuracy": (0.0, 1.0), "cosine": (-1.0, 1.0)}
 
-def grid(
-    rows: Sequence[str], columns: Sequence[str], *, sharex: Any = True, width: float = 3.6
-) -> tuple[Any, Any]:
+
+def grid(rows: Sequence[str], columns: Sequence[str], *, width: float = 3.6) -> tuple[Any, Any]:
     """Axes with a y label for each row and a title for each column."""
     plt = import_extra("matplotlib.pyplot", "plot")
     figure, axes = plt.subplots(
         len(rows),
         len(columns),
         figsize=(width * len(columns) + 0.6, 2.5 * len(rows) + 0.9),
-        sharex=sharex,
+        sharex=True,
         sharey="row",
         squeeze=False,
         layout="constrained",
@@ -88,9 +89,14 @@ def lines(
             markevery=every,
             **style,
         )
-        at = np.asarray(mean.index, dtype=float)
+        low, high = LIMITS.get(y, (-np.inf, np.inf))
         ax.fill_between(
-            at, mean - spread, mean + spread, color=style.get("color"), alpha=0.15, linewidth=0
+            np.asarray(mean.index, dtype=float),
+            (mean - spread).clip(low, high),
+            (mean + spread).clip(low, high),
+            color=style.get("color"),
+            alpha=0.15,
+            linewidth=0,
         )
 
 
@@ -113,7 +119,7 @@ def legend(figure: Any, axes: Any, ncols: int = 5) -> None:
 def _mark_missing(ax: Any, table: pd.DataFrame) -> None:
     """Name the runs without a rate: a cross at the foot for each method and correlation."""
     names = list(dict.fromkeys(table["name"]))
-    width = 0.008
+    width = 0.004
     for i, name in enumerate(names):
         part = table[table["name"] == name]
         share = part["rate"].isna().groupby(part["rho"]).mean()
@@ -142,12 +148,12 @@ def draw_over_rho(
 ) -> Any:
     """Draw a column of axes for each reading and a row for each measure, over the correlation.
 
-    Rows of the table whose reading is empty are the same in all readings. ``rates``: the second
+    Rows of the table whose reading is ``ALL`` are the same in all readings. ``rates``: the second
     measure is a ratio. ``missing``: runs without a rate are marked.
     """
     figure, axes = grid(rows, list(READINGS))
     for j, reading in enumerate(READINGS):
-        part = table[table["reading"].isin([reading, ""])]
+        part = table[table["reading"].isin([reading, ALL])]
         for k, what in enumerate(columns):
             lines(axes[k][j], part, "rho", what, "name")
         if rates:

@@ -56,6 +56,13 @@ READINGS: dict[str, dict[str, Any]] = {
     CORRECTED: {**_PAPER, "reading": "corrected"},
 }
 """Settings of each reading. In the corrected one steps come from smoothness: 0.1 diverges there."""
+SETTINGS = (
+    "All runs have μ = 10, α = 0.1/√t and 100 iterations from w = 0, u = 0, and predict with the "
+    "cut 0, unless a figure says otherwise. Printed: η = 0.1 for w and u, ridge 1 (or 10⁻⁴), the "
+    "paper's sign and sums, its Algorithm 2 as AGD. Corrected: steps from smoothness, ridge 10⁻⁴ "
+    "without the intercept, the minimax sign, group means, AGD+."
+)
+"""The same in words."""
 _DISCOVERY: dict[str, Any] = {"notion": "false_discovery"}
 DISCOVERY: dict[str, dict[str, Any]] = {
     PRINTED: _DISCOVERY,
@@ -105,7 +112,7 @@ def fit(part: Split, reading: str, method: str, **params: Any) -> FairClassifier
 def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
     """Make the oracle of a fit in a reading, in float64."""
     model = FairClassifier(**_settings(reading, "NGD", params))
-    return model._problem(X, y, z, None, reset=True, dtype=(np.float64,))[0]
+    return model._oracle(model._rows(X, y, z, None, dtype=(np.float64,))[0])
 
 
 def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterator[Iteration]:
@@ -123,12 +130,17 @@ def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterat
 
 
 def measure(y: Any, predicted: Any, z: Any, rate: str = "selection_rate") -> dict[str, float]:
-    """Accuracy, rate and share of positives; the rate is NaN where it is undefined."""
+    """Accuracy, rate and share of positives; the rate is NaN where it is undefined.
+
+    ``constant`` says whether a group has fewer than 1% or more than 99% of predicted positives.
+    """
     counts = group_counts(y, predicted, sensitive_features=z)[1]
+    share = RATES["selection_rate"].per_group(counts)
     return {
         "accuracy": float(RATES["accuracy"].per_group(counts.sum(axis=0))),
         "rate": float(RATES[rate].ratio(counts)),
         "positives": float(counts[..., 1].sum() / counts.sum()),
+        "constant": float(share.min() < 0.01 or share.max() > 0.99),
     }
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from evenhand._versions import import_extra
 from evenhand.experiments._claims import Verdict, claims_markdown, judge_all
+from evenhand.experiments._fits import SEEDS, SETTINGS
 from evenhand.experiments._runner import (
     Experiment,
-    is_complete,
+    finished,
     run_experiments,
     versions,
     write_file,
@@ -69,6 +70,18 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
     return chosen
 
 
+def _check_kind(folder: Path, quick: bool) -> None:
+    """Refuse to put a quick run where a full one is, or the other way round."""
+    note, kind = folder / "cells" / "kind.txt", "quick" if quick else "full"
+    found = note.read_text(encoding="utf-8").strip() if note.exists() else kind
+    if found != kind:
+        raise ValueError(
+            f"{folder} holds a {found} run; give the {kind} one another folder with out=... "
+            "(--out on the command line)."
+        )
+    write_file(note, lambda part: part.write_text(kind, encoding="utf-8"))
+
+
 def reproduce(
     names: Iterable[str] | None = None,
     *,
@@ -85,10 +98,11 @@ def reproduce(
         Which of :data:`EXPERIMENTS`; all by default.
     out : path, default="reproduction"
         Folder for ``<name>.csv``, ``<name>.png``, ``<name>.svg`` and ``claims.md``. Results of
-        single runs are kept in ``cells`` there: what is interrupted goes on where it stopped, and
-        ``claims.md`` has all experiments that are complete.
+        single runs are kept in ``cells`` there: what is interrupted goes on where it stopped. Until
+        all experiments have been run there, the claims of those that have are in
+        ``claims-partial.md``.
     quick : bool, default=False
-        One seed, three correlations: a look, in about a minute, not a result.
+        One seed, few correlations: a look, in about a minute on two idle cores, not a result.
     n_jobs : int, optional
         Runs at a time; −1, the default, is one for each core.
     verbose : int, default=0
@@ -105,18 +119,28 @@ def reproduce(
     >>> verdicts = reproduce(["data"], out="/tmp/data", quick=True)  # doctest: +SKIP
     """
     chosen, folder = _chosen(names), Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    # What was complete before stays in claims.md.
-    every = [e for e in EXPERIMENTS.values() if e in chosen or is_complete(e, folder, quick=quick)]
-    total = sum(len(experiment.cells(quick)) for experiment in every)
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    _check_kind(folder, quick)
+    total = sum(len(experiment.cells(quick)) for experiment in chosen)
     with job_bar(verbose, total) as advance:
-        tables = list(run_experiments(every, folder, quick=quick, n_jobs=n_jobs, advance=advance))
-    verdicts = judge_all(tables)
+        run = run_experiments(chosen, folder, quick=quick, n_jobs=n_jobs, advance=advance)
+        tables = {experiment.name: table for experiment, table in run}
+    for name, experiment in EXPERIMENTS.items():
+        earlier = None if name in tables else finished(experiment, folder, quick=quick)
+        if earlier is not None:
+            tables[name] = earlier
+    known = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
+    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in known)
     command = "evenhand reproduce" + " --quick" * quick
-    notes = [f"Made by `{command}` with {versions()}."]
+    notes = [
+        f"Splits are 70/30, stratified on label and group; {SEEDS} seeds. {SETTINGS}",
+        f"Made by `{command}` with {versions()}.",
+    ]
     if quick:
-        notes.insert(0, "**A quick run: one seed, three correlations. A look, not a result.**")
-    text = claims_markdown(verdicts, every, notes)
-    write_file(folder / "claims.md", lambda part: part.write_text(text, encoding="utf-8"))
-    ran = {experiment.name for experiment in chosen}
-    return [verdict for verdict in verdicts if verdict.experiment in ran]
+        notes.insert(0, "**A quick run: one seed, few correlations. A look, not a result.**")
+    text = claims_markdown(verdicts, known, notes)
+    # A part never takes the place of the whole.
+    file = "claims.md" if len(known) == len(EXPERIMENTS) else "claims-partial.md"
+    write_file(folder / file, lambda part: part.write_text(text, encoding="utf-8"))
+    names = {experiment.name for experiment in chosen}
+    return [verdict for verdict in verdicts if verdict.experiment in names]

@@ -9,6 +9,7 @@ import json
 import os
 import types
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,7 +22,7 @@ import evenhand
 from evenhand._versions import package_version
 from evenhand.experiments._claims import Claim
 
-__all__ = ["Cell", "Experiment", "Rows", "is_complete", "run_experiments", "versions", "write_file"]
+__all__ = ["Cell", "Experiment", "Rows", "finished", "run_experiments", "versions", "write_file"]
 
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -69,11 +70,11 @@ class Experiment:
 
 @cache
 def _library_hash() -> str:
-    """Hash of the library's sources that results depend on."""
+    """Hash of the library's sources and data that results depend on."""
     root = Path(evenhand.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.parent.name != "experiments" and path.name not in _SHOWS:
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        if path.parent.name not in ("experiments", "__pycache__") and path.name not in _SHOWS:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -85,7 +86,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
-    """Give the source of a function and of what it uses from the experiments; constants as repr."""
+    """Give the source of a function and of what it uses from the experiments, constants too."""
     function = inspect.unwrap(function)
     seen[function.__qualname__] = inspect.getsource(function)
     for name in sorted(_names(function.__code__)):
@@ -96,7 +97,9 @@ def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
             if ours and inner.__qualname__ not in seen:
                 _sources(inner, seen)
         elif isinstance(used, (str, int, float, tuple, list, dict)):
-            seen[name] = repr(used)
+            # What is not plain data comes from the library, whose sources are hashed anyway.
+            with suppress(TypeError, ValueError):
+                seen[name] = json.dumps(used)
     return seen
 
 
@@ -131,18 +134,25 @@ def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
     return experiment.name
 
 
-def _read_cell(path: Path) -> Rows | None:
+def _read_cell(cell: Cell, path: Path) -> Rows | None:
     """Read what a cell gave, if it is there and whole."""
     try:
         rows: Rows = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        whole = bool(rows) and all(cell.items() <= row.items() for row in rows)
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
         return None
-    return rows
+    return rows if whole else None
 
 
-def is_complete(experiment: Experiment, out: Path, *, quick: bool) -> bool:
-    """Whether all cells have been run already."""
-    return all(_read_cell(path) is not None for _, path in _cells(experiment, out, quick))
+def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame | None:
+    """Table of an experiment all of whose cells have been run already."""
+    rows: Rows = []
+    for cell, path in _cells(experiment, out, quick):
+        found = _read_cell(cell, path)
+        if found is None:
+            return None
+        rows += found
+    return pd.DataFrame(rows)
 
 
 def run_experiments(
@@ -175,11 +185,10 @@ def run_experiments(
         An experiment that is complete, and its table: a row for each cell and measurement.
     """
     (out / "cells").mkdir(parents=True, exist_ok=True)
-    jobs, paths, left = [], {}, {}
+    jobs, left = [], {}
     for experiment in experiments:
         name, cells = experiment.name, list(_cells(experiment, out, quick))
-        paths[name] = [path for _, path in cells]
-        todo = [(experiment, cell, path) for cell, path in cells if _read_cell(path) is None]
+        todo = [(experiment, cell, path) for cell, path in cells if _read_cell(cell, path) is None]
         jobs += todo
         left[name] = len(todo)
         for _ in range(len(cells) - len(todo)):
@@ -192,17 +201,20 @@ def run_experiments(
             left[done] -= 1
             advance(done)
         while waiting is not None and not left[waiting.name]:
-            yield waiting, _write(waiting, paths[waiting.name], out)
+            table = finished(waiting, out, quick=quick)
+            if table is None:
+                raise OSError(0, "results of finished runs are gone", str(out / "cells"))
+            _write(waiting, table, out)
+            yield waiting, table
             waiting = next(complete, None)
 
 
-def _write(experiment: Experiment, paths: Sequence[Path], out: Path) -> pd.DataFrame:
-    """Write the table of the cells' rows and its picture, as PNG and as SVG."""
+def _write(experiment: Experiment, table: pd.DataFrame, out: Path) -> None:
+    """Write an experiment's table and its picture, as PNG and as SVG."""
     # Imported where it is drawn: the library itself does not need matplotlib.
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    table = pd.DataFrame([row for path in paths for row in _read_cell(path) or []])
     dated = table.assign(versions=versions())
     write_file(out / f"{experiment.name}.csv", lambda part: dated.to_csv(part, index=False))
     # Text stays text in the SVG, and the same table gives the same bytes.
@@ -213,4 +225,3 @@ def _write(experiment: Experiment, paths: Sequence[Path], out: Path) -> pd.DataF
             save = partial(figure.savefig, format=kind, **options)
             write_file(out / f"{experiment.name}.{kind}", save)
         plt.close(figure)
-    return table

@@ -29,6 +29,7 @@ from evenhand.inputs import (
     code_rows,
     find_groups,
 )
+from evenhand.notions import NOTIONS
 from evenhand.rates import RATES, Rate, as_series, check_missing
 
 __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
@@ -36,12 +37,7 @@ __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-ALIASES = {
-    "statistical_parity": "selection_rate",
-    "demographic_parity": "selection_rate",
-    "false_discovery": "false_discovery_rate",
-    "equal_opportunity": "true_positive_rate",
-}
+ALIASES = {"demographic_parity": "statistical_parity"}
 # Newton's method by Cholesky takes half the time of L-BFGS on Adult's 85 columns; its cost grows
 # with the cube of their number.
 NEWTON_COLUMNS = 500
@@ -50,10 +46,12 @@ NEWTON_COLUMNS = 500
 def find_rate(notion: Any) -> Rate:
     """Give the rate that a notion compares between groups."""
     name = ALIASES.get(notion, notion)
-    if name not in RATES:
-        known = ", ".join(map(repr, [*ALIASES, *RATES]))
+    rates = {key: make(2).rate for key, make in NOTIONS.items()} | RATES
+    rate = rates.get(name)
+    if not isinstance(rate, Rate):
+        known = ", ".join(repr(key) for key, found in rates.items() if isinstance(found, Rate))
         raise ValueError(f"notion={notion!r}; use one of {known}.")
-    return RATES[name]
+    return rate
 
 
 def check_tau(tau: Any) -> None:

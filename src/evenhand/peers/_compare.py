@@ -49,7 +49,7 @@ from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
 from evenhand.progress import job_bar
-from evenhand.rates import RATES, group_counts
+from evenhand.rates import RATES, Rate, group_counts
 
 __all__ = ["METHODS", "Method", "compare"]
 
@@ -85,6 +85,8 @@ class Method:
 
 
 _PARITY = ("statistical_parity",)
+# These take one rate, not several at once.
+_ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
 _ZHANG = {"statistical_parity": "demographic_parity"}
 
 METHODS: dict[str, Method] = {
@@ -96,7 +98,9 @@ METHODS: dict[str, Method] = {
     "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
     "constant": Method("constant answer", lambda n, s: ConstantClassifier()),
     "reweighing": Method("reweighing", lambda n, s: Reweighing(), notions=_PARITY),
-    "group_thresholds": Method("a cut per group", lambda n, s: GroupThresholds(notion=n)),
+    "group_thresholds": Method(
+        "a cut per group", lambda n, s: GroupThresholds(notion=n), notions=_ONE_RATE
+    ),
     "zafar": Method(
         "Zafar",
         lambda n, s: ZafarClassifier(relative=True),
@@ -108,7 +112,9 @@ METHODS: dict[str, Method] = {
         lambda n, s: ZhangClassifier(notion=_ZHANG.get(n, "equalized_odds"), random_state=s),
         path={"alpha": (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)},
     ),
-    "celis": Method("Celis", lambda n, s: CelisClassifier(notion=n, random_state=s)),
+    "celis": Method(
+        "Celis", lambda n, s: CelisClassifier(notion=n, random_state=s), notions=_ONE_RATE
+    ),
     "exponentiated_gradient": Method(
         "ExponentiatedGradient",
         lambda n, s: FairlearnExponentiatedGradient(notion=n, random_state=s),
@@ -131,11 +137,13 @@ METHODS: dict[str, Method] = {
     "oxonfair": Method(
         "OxonFair, groups inferred",
         lambda n, s: OxonFairClassifier(notion=n, random_state=s),
+        notions=_ONE_RATE,
         packages=("oxonfair",),
     ),
     "oxonfair_aware": Method(
         "OxonFair, groups given",
         lambda n, s: OxonFairClassifier(notion=n, infer_groups=False, random_state=s),
+        notions=_ONE_RATE,
         packages=("oxonfair",),
     ),
 }
@@ -291,9 +299,9 @@ def _run(
                     row[f"{where}accuracy"] = _accuracy(counts)
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
-                each = record.rate.per_group(counts)
-                name = record.rate.name
-                row |= {f"{name}[{g}]": float(r) for g, r in zip(levels, each, strict=True)}
+                for part in record.rate.parts:
+                    each = zip(levels, part.per_group(counts), strict=True)
+                    row |= {f"{part.name}[{g}]": float(r) for g, r in each}
             return rows
     except (Exception, SystemExit) as error:  # one failure must not cost the others' results
         text = " ".join(str(error).split()) or "no message"
@@ -483,7 +491,8 @@ def compare(
     if (frame["error"] != "").all():
         raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
-    ordered += [c for c in frame if c.startswith(f"{NOTIONS[notion](2).rate.name}[")]
+    names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
+    ordered += [c for c in frame if c.startswith(names)]
     ordered += ["eligible", "needs_group", "seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}

@@ -94,9 +94,11 @@ def certificate(
     Certificate
         The numbers.
     """
+    if not isinstance(model, FairClassifier):
+        raise TypeError(f"certificate needs a FairClassifier, not a {type(model).__name__}.")
     check_is_fitted(model)
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
-    point = model.frontier_.select(model.tau)
+    point = model.point_
     uncut = model.trajectory_.iterates[point.iterate]
     last = uncut[-1] if model.extra_column == "noise" else model.intercept_[0]
     w = np.append(model.coef_[0, inputs], last)
@@ -124,9 +126,7 @@ def _oracle_of(
     model: FairClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
 ) -> tuple[Oracle, NDArray[np.intp]]:
     """Make the oracle a fit of the model on these data would have, in float64."""
-    oracle, rows = model._problem(
-        X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,)
-    )
+    rows, _ = model._rows(X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,))
     for name, ours, theirs in (
         ("labels", rows.classes, model.classes_),
         ("groups", rows.groups, model.groups_),
@@ -135,4 +135,4 @@ def _oracle_of(
             raise ValueError(
                 f"the {name} are {list(ours)}; the classifier was fitted with {list(theirs)}."
             )
-    return oracle, rows.inputs
+    return model._oracle(rows), rows.inputs

@@ -89,6 +89,7 @@ def best_response(oracle: Oracle, w: FloatArray, *, scale: float = 1.0) -> Float
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     kept = values > 1e-13 * values[-1]
     basis = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None] * np.sqrt(oracle.total)
+    basis = np.kron(np.eye(oracle.game.guess.n_outputs), basis)
 
     def loss(v: FloatArray) -> tuple[float, FloatArray]:
         m = oracle.evaluate(w, basis @ v, scale)
