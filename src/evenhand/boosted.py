@@ -1,20 +1,23 @@
 r"""FairBoostedClassifier: the linear engine on columns that gradient boosting makes.
 
-Among classifiers that do not see the group, the most accurate one at a given ratio of selection
-rates cuts a linear function of two probabilities,
+Among classifiers that do not see the group, the most accurate one at given ratios of selection
+rates cuts a linear function of probabilities,
 
-.. math:: \hat y = [\,P(y{=}1 \mid x) - \lambda\, P(z{=}1 \mid x) > c\,],
+.. math:: \hat y = \Big[\,P(y{=}1 \mid x) - \sum_k \lambda_k\, P(z{=}k \mid x) > c\,\Big],
 
 because both the accuracy and each group's selection rate are linear in the decision, with these
 probabilities as coefficients. So a linear model needs no more than good estimates of them, and
 :class:`~evenhand.FairClassifier` finds λ and c, and every other point of the frontier.
+
+Boosted models know the labels of the rows they were fitted to. So rows that a selection holds out
+are set aside before any model is fitted, and :class:`_Columns` is made anew for each split.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +41,9 @@ from evenhand.inputs import (
     code_rows,
     find_groups,
     group_column,
+    take_rows,
 )
+from evenhand.notions import find_notion
 
 __all__ = ["FairBoostedClassifier"]
 
@@ -46,6 +51,33 @@ FloatArray = NDArray[np.float64]
 
 # Beyond these a probability says no more, and its logit would be the whole column's scale.
 SURE = 1e-6
+# Parameters of the engine that are given here.
+SHARED = (
+    "notion",
+    "tau",
+    "selection",
+    "holdout",
+    "cv",
+    "delta",
+    "sensitive_feature",
+    "min_group_size",
+    "bins",
+)
+# What the engine finds that is shown as one's own.
+ADOPTED = (
+    "groups_",
+    "small_groups_",
+    "frontier_",
+    "trajectory_",
+    "point_",
+    "held_out_",
+    "guarantee_",
+    "rate_",
+    "accuracy_",
+    "feasible_",
+    "converged_",
+    "n_iter_",
+)
 
 
 class _FoldModels(NamedTuple):
@@ -67,14 +99,13 @@ def default_booster() -> Any:
     )
 
 
-def deal_folds(cell: NDArray[np.intp], n_folds: int, rng: Any) -> NDArray[np.intp]:
-    """Fold of each row: the rows of each cell in random order, dealt out in turn.
+def deal_folds(cell: NDArray[np.intp], n_folds: int, order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Fold of each row: the rows of each cell in the order given, dealt out in turn.
 
     Two rows of a cell are never in one fold unless every fold has one.
     """
-    order = np.lexsort((rng.permutation(len(cell)), cell))
     fold = np.empty(len(cell), dtype=np.intp)
-    fold[order] = np.arange(len(cell)) % n_folds
+    fold[np.lexsort((order, cell))] = np.arange(len(cell)) % n_folds
     return fold
 
 
@@ -96,13 +127,19 @@ def probability_columns(label: FloatArray, group: FloatArray, *, interactions: b
     return np.column_stack(columns)
 
 
-def _fit_models(
-    booster: Any, X: Any, targets: Sequence[Any], weight: Any, rows: Any
-) -> _FoldModels:
-    """Fit a clone of the booster for each target on some of the rows."""
-    part = _safe_indexing(X, rows)
-    extra = {} if weight is None else {"sample_weight": weight[rows]}
-    return _FoldModels(*(clone(booster).fit(part, target[rows], **extra) for target in targets))
+def _targets(rows: CodedRows) -> list[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Give what is modelled, label and group, and of which rows: small groups are not guessed."""
+    return [(rows.y, np.ones(len(rows.y), dtype=bool)), (rows.z, rows.z < len(rows.groups))]
+
+
+def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) -> _FoldModels:
+    """Fit a clone of the booster for label and group on some of the rows."""
+    models = []
+    for target, known in _targets(rows):
+        index = np.flatnonzero(kept & known)
+        extra = {} if rows.weight is None else {"sample_weight": rows.weight[index]}
+        models.append(clone(booster).fit(_safe_indexing(X, index), target[index], **extra))
+    return _FoldModels(*models)
 
 
 class _Leaves:
@@ -132,13 +169,10 @@ class _Leaves:
         steps = np.moveaxis(np.diff(stages, axis=0, prepend=0.0), 1, 0)
         return np.round(steps.reshape(len(steps), -1), 9).astype(np.float64)
 
-    def fit(self, X: Any, y: Any, weight: Any) -> FloatArray:
-        """Fit on all rows; leaves of models that have seen different rows have nothing in common.
-
-        Returns the columns of X.
-        """
+    def fit(self, X: Any, y: Any, weight: Any) -> _Leaves:
         self.model.fit(X, y, sample_weight=weight)
-        return np.asarray(self.encoder.fit_transform(self._steps(X)))
+        self.encoder.fit(self._steps(X))
+        return self
 
     def __call__(self, X: Any) -> FloatArray:
         return np.asarray(self.encoder.transform(self._steps(X)))
@@ -173,6 +207,105 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
     return scores
 
 
+class _Columns:
+    """Columns of rows: out of fold of those it is fitted to, means over the models of others.
+
+    Everything here that has seen a label or a group has seen those of the rows of ``fit`` only.
+    """
+
+    def __init__(
+        self,
+        booster: Any,
+        *,
+        n_folds: int,
+        interactions: bool,
+        n_trees: int,
+        scorers: Sequence[Any],
+        n_jobs: int | None,
+        seed: int,
+    ) -> None:
+        self.booster = clone(booster) if booster is not None else default_booster()
+        if self.booster.get_params().get("random_state", seed) is None:
+            self.booster.set_params(random_state=seed)
+        self.n_folds, self.interactions, self.n_trees = n_folds, interactions, n_trees
+        self.scorers, self.n_jobs, self.seed = scorers, n_jobs, seed
+
+    def fit(self, X: Any, rows: CodedRows, order: NDArray[np.intp], where: str) -> FloatArray:
+        """Fit the models; columns of the rows, out of fold, before standardisation."""
+        from sklearn.preprocessing import StandardScaler
+
+        self.folds = deal_folds(rows.z * 2 + rows.y, self.n_folds, order)
+        self._check_folds(rows, where)
+        folds = range(self.n_folds)
+        self.models = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_models)(self.booster, X, rows, self.folds != k) for k in folds
+        )
+        held = [np.flatnonzero(self.folds == k) for k in folds]
+        parts = [
+            self.from_models(models, _safe_indexing(X, part))
+            for models, part in zip(self.models, held, strict=True)
+        ]
+        columns = np.empty((len(rows.y), parts[0].shape[1]))
+        columns[np.concatenate(held)] = np.concatenate(parts)
+        # Of all folds: leaves of trees that have seen different rows have nothing in common.
+        self.leaves = []
+        for target, known in _targets(rows) if self.n_trees else []:
+            weight = None if rows.weight is None else rows.weight[known]
+            trees = _Leaves(self.n_trees, self.seed)
+            self.leaves.append(trees.fit(_safe_indexing(X, known), target[known], weight))
+        leaves = [trees(X) for trees in self.leaves]
+        columns = np.column_stack([columns, *self._scores(X)])
+        self.scaler = StandardScaler().fit(columns, sample_weight=rows.weight)
+        self._name(rows, leaves)
+        return np.column_stack([columns, *leaves])
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Columns of rows that were not fitted to, before standardisation."""
+        columns = np.mean([self.from_models(models, X) for models in self.models], axis=0)
+        return np.column_stack([columns, *self._scores(X), *(trees(X) for trees in self.leaves)])
+
+    def scale(self, columns: FloatArray) -> FloatArray:
+        """Standardise all but the leaves: of a rare leaf's indicator one would make a giant."""
+        n = self.scaler.n_features_in_
+        return np.column_stack([self.scaler.transform(columns[:, :n]), columns[:, n:]])
+
+    def from_models(self, models: _FoldModels, X: Any) -> FloatArray:
+        """Columns by the models of one fold."""
+        label, group = (np.asarray(model.predict_proba(X), dtype=np.float64) for model in models)
+        return probability_columns(label[:, 1], group[:, 1:], interactions=self.interactions)
+
+    def _scores(self, X: Any) -> list[FloatArray]:
+        return [_scorer_column(s, X, f"scorers[{i}]") for i, s in enumerate(self.scorers)]
+
+    def _name(self, rows: CodedRows, leaves: list[FloatArray]) -> None:
+        others = [str(group) for group in rows.groups[1:]]
+        self.names = ["label logit", "label probability"]
+        self.names += [f"group probability[{group}]" for group in others]
+        if self.interactions:
+            self.names += [f"both probabilities[{group}]" for group in others]
+        self.names += [f"scorers[{i}]" for i in range(len(self.scorers))]
+        for name, found in zip(("label", "group"), leaves, strict=False):
+            self.names += [f"{name} leaf {i}" for i in range(found.shape[1])]
+
+    def _check_folds(self, rows: CodedRows, where: str) -> None:
+        """Refuse folds that are empty or whose models would not know all labels and groups."""
+        if len(rows.y) < self.n_folds:
+            raise ValueError(
+                f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows{where}."
+            )
+        levels = (("label", rows.classes), ("group", rows.groups))
+        for (what, names), (code, known) in zip(levels, _targets(rows), strict=True):
+            seen = np.zeros((self.n_folds, len(names)), dtype=bool)
+            seen[self.folds[known], code[known]] = True
+            few = np.flatnonzero(seen.sum(axis=0) < 2)
+            if len(few):
+                n = int(np.sum(code == few[0]))
+                raise ValueError(
+                    f"{what} '{names[few[0]]}' has {n} row{'s' * (n != 1)}{where}, too few for "
+                    f"{self.n_folds} folds: models fitted without that fold would not know it."
+                )
+
+
 def _check_kinds(X: pd.DataFrame) -> None:
     """Refuse columns that are neither numbers nor categories."""
     for name, dtype in X.dtypes.items():
@@ -203,15 +336,20 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     not seen a row say of it. ``predict`` on the training rows gives other, better looking figures,
     since all K models answer and most of them have seen the row.
 
+    Rows that ``selection`` holds out are set aside before boosting. No model has seen them, and all
+    K models answer for them, as they do for new rows.
+
     Parameters
     ----------
-    notion : {"statistical_parity", "false_discovery"}, default="statistical_parity"
-        Which rate the groups shall share.
-    tau : float, default=0.8
-        Least ratio of the smallest to the largest group rate.
+    notion : str or list of str, default="statistical_parity"
+        Which rate the groups shall share, a name in :data:`evenhand.notions.NOTIONS`. Of several,
+        all must hold.
+    tau : float or list of float, default=0.8
+        Least ratio of the smallest to the largest group rate. Several notions may have a target
+        each.
     classifier : FairClassifier, optional
-        The engine, with parameters of its own such as ``mu``; it is cloned. ``notion``, ``tau``
-        and ``sensitive_feature`` are those given here.
+        The engine, with parameters of its own such as ``mu``; it is cloned. What is a parameter
+        here as well, such as ``tau``, is given here.
     booster : estimator, optional
         Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
         ``HistGradientBoostingClassifier(learning_rate=0.05, max_iter=400, max_leaf_nodes=15,
@@ -223,17 +361,36 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         that depend on the label is bilinear in p and q.
     leaves : int, default=0
         Add the leaves of this many trees, for label and for group each, as indicators. Trees that
-        have seen different rows have no leaves in common, so these are fitted on all rows: such
-        columns are not out of fold. They gained nothing on Adult and cost accuracy on COMPAS.
+        have seen different rows have no leaves in common, so these are fitted on all rows that are
+        not held out: such columns are not out of fold. They gained nothing on Adult and cost
+        accuracy on COMPAS.
     scorers : sequence of fitted estimators, default=()
         The score of each, ``decision_function`` or else the probability of its second class, is one
         more column. They are given X without the group column and are never fitted, not even copies
-        of them. Use estimators that were fitted on other rows.
+        of them. Use estimators that were fitted on other rows: no certificate holds for one that
+        has seen the held-out rows.
+    selection : {"train", "holdout", "crossfit", "certified"}, default="train"
+        On which rows the point is chosen for ``tau``, as in :class:`~evenhand.FairClassifier`:
+        out of fold on those it was fitted to, on a share of the rows that boosting has not seen,
+        out of the folds of ``cv`` more fits, boosting and all, or on rows that boosting has not
+        seen with confidence 1 − ``delta``.
+    holdout : float, default=0.5
+        Share of the rows held out by ``"holdout"`` and ``"certified"``.
+    cv : int, splitter or iterable, default=5
+        Folds of ``"crossfit"``, which are not the K above: each costs as much as the whole fit.
+    delta : float, default=0.05
+        Probability with which a certificate may be wrong.
     sensitive_feature : int, str or callable, optional
         Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
         index or name, which is then not an input, or a function of X.
+    min_group_size : int, default=30
+        Of more than two groups, those with fewer rows are fitted but neither compared nor guessed.
+        They are in ``small_groups_``.
+    bins : int or list of float, optional
+        The sensitive attribute is a number, such as age. Rates are compared between bins, as many
+        of equal size or those between the values given, and each bin has its probability column.
     random_state : int, RandomState or None, default=None
-        Seed of folds and boosting.
+        Seed of folds, of boosting and, unless the engine has one of its own, of the rows held out.
     n_jobs : int, optional
         Folds fitted at once. Boosting uses several threads already; more jobs help on tables too
         small for that.
@@ -243,7 +400,9 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         The labels; the second is the favourable one.
     groups_ : ndarray of shape (n_groups,)
-        The groups.
+        The groups that are compared.
+    small_groups_ : dict
+        Groups too small to be compared, and how many rows they have.
     classifier_ : FairClassifier
         The fitted engine; ``classifier_.coef_`` are the weights of the standardised columns.
     column_names_ : list of str
@@ -251,21 +410,31 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     models_ : list of pairs (label, group)
         The boosted models that have not seen a fold.
     folds_ : ndarray of shape (n_samples,)
-        Fold of each row of positive weight.
+        Fold of each row of positive weight; −1 for rows held out.
     columns_ : ndarray of shape (n_samples, n_columns)
-        Columns of those rows before standardisation.
+        Columns of those rows before standardisation: out of fold, or for rows held out the means
+        over the models, none of which has seen them.
     scaler_ : StandardScaler
         Standardises the columns, but for leaves.
     frontier_ : Frontier
         Accuracy and rate, out of fold, of every point worth choosing.
+    point_ : Point
+        The chosen point, with its figures out of fold.
+    held_out_ : HeldOut or None
+        Figures of the points that may be chosen on the held-out rows, or out of the folds of
+        ``cv``. None for ``"train"``.
+    guarantee_ : Guarantee or None
+        What is certified, or what it would take. None unless ``selection="certified"``.
     trajectory_ : Trajectory
         The engine's run.
     rate_, accuracy_ : float
-        Rate and accuracy of the chosen point, out of fold.
+        Rate and accuracy of the chosen point on the rows it was chosen on.
     feasible_ : bool
-        Whether ``rate_`` reaches ``tau``.
+        Whether ``rate_`` reaches ``tau``; for ``"certified"``, whether the point is certified.
     converged_ : bool
         False if the engine's run diverged or was interrupted.
+    n_iter_ : int
+        Iterations of the engine.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : ndarray of str
@@ -285,23 +454,21 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "notion": [str],  # the engine looks it up
-        "tau": [Interval(Real, 0, 1, closed="right")],
+        **{name: FairClassifier._parameter_constraints[name] for name in SHARED},
         "classifier": [FairClassifier, None],
         "booster": [HasMethods(["fit", "predict_proba"]), None],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "interactions": ["boolean"],
         "leaves": [Interval(Integral, 0, None, closed="left")],
         "scorers": [list, tuple],
-        "sensitive_feature": [Integral, str, callable, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
     def __init__(
         self,
-        notion: str = "statistical_parity",
-        tau: float = 0.8,
+        notion: str | Sequence[str] = "statistical_parity",
+        tau: float | Sequence[float] = 0.8,
         *,
         classifier: FairClassifier | None = None,
         booster: Any = None,
@@ -309,7 +476,13 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         interactions: bool = False,
         leaves: int = 0,
         scorers: Sequence[Any] = (),
+        selection: str = "train",
+        holdout: float = 0.5,
+        cv: Any = 5,
+        delta: float = 0.05,
         sensitive_feature: int | str | Callable[[Any], Any] | None = None,
+        min_group_size: int = 30,
+        bins: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -321,7 +494,13 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         self.interactions = interactions
         self.leaves = leaves
         self.scorers = scorers
+        self.selection = selection
+        self.holdout = holdout
+        self.cv = cv
+        self.delta = delta
         self.sensitive_feature = sensitive_feature
+        self.min_group_size = min_group_size
+        self.bins = bins
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -333,6 +512,9 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             self.classifier is not None and self.classifier.extra_column == "noise"
         )
         return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")  # the last of what a fit sets
 
     def __sklearn_clone__(self) -> FairBoostedClassifier:
         # clone would make unfitted copies of the scorers.
@@ -354,9 +536,9 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             like others. Not sparse.
         y : array-like of shape (n_samples,)
             Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,), optional
-            Group of each row. Not needed if the constructor's ``sensitive_feature`` says where to
-            find it.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row, values of any type; several columns are crossed. Not needed if the
+            constructor's ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, for boosting, standardisation and rates. A row of weight 0 is as if not
             there; one of weight 2 is not quite two rows, which would be in two folds.
@@ -366,8 +548,6 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         FairBoostedClassifier
             The fitted estimator.
         """
-        from sklearn.preprocessing import StandardScaler
-
         self._validate_params()
         engine = self._engine()
         for i, scorer in enumerate(self.scorers):
@@ -378,39 +558,82 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         column = group_column(table, where, sensitive_features)
         X, y = self._check(table, column, y, reset=True)
         weight, used = check_weights(X, sample_weight)
-        groups = find_groups(table, column, where, sensitive_features, used)
-        # Row numbers stand in for X, which may have categories.
-        rows = code_rows(np.arange(X.shape[0])[:, None], y, groups, weight, used, None)
-        X = X if used is None else _safe_indexing(X, used)
-        self.classes_, self.groups_, self._column = rows.classes, rows.groups, column
-        rng = check_random_state(self.random_state)
-        self.folds_ = deal_folds(rows.z * 2 + rows.y, self.n_folds, rng)
-        self._check_folds(rows)
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        self.columns_ = self._fit_columns(X, rows, seed)
-        n_scaled = len(self.column_names_) - self._n_leaves
-        self.scaler_ = StandardScaler().fit(self.columns_[:, :n_scaled], sample_weight=rows.weight)
+        rows = code_rows(
+            np.arange(X.shape[0])[:, None],  # stands in for X, which may have categories
+            y,
+            find_groups(table, column, where, sensitive_features, used),
+            weight,
+            used,
+            None,
+            min_group_size=self.min_group_size,
+            bins=self.bins,
+            two_groups=False,
+        )
+        random = check_random_state(self.random_state)
+        # Drawn for all rows before any are set aside: no draw depends on a label.
+        order = random.permutation(len(rows.y))
+        seed = int(random.randint(np.iinfo(np.int32).max))
         if engine.random_state is None:
             engine.set_params(random_state=seed)
-        self.classifier_ = engine.fit(
-            self._scale(self.columns_),
-            rows.classes[rows.y],
-            sensitive_features=rows.groups[rows.z],
-            sample_weight=rows.weight,
-        )
+        random = check_random_state(engine.random_state)
+        if engine.extra_column == "noise":
+            rows = rows._replace(extra=random.uniform(size=len(rows.y)))
+        kept: list[tuple[_Columns, NDArray[np.intp], FloatArray]] = []
+
+        def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
+            fitted = np.arange(len(rows.y)) if fitted is None else fitted
+            part, rest = take_rows(rows, fitted), take_rows(rows, held)
+            maker = self._maker(seed)
+            among = " to fit to" if len(held) else ""
+            columns = maker.fit(_safe_indexing(X, part.X[:, 0]), part, order[fitted], among)
+            others = scaled = np.empty((0, columns.shape[1]))
+            if len(held):
+                others = maker(_safe_indexing(X, rest.X[:, 0]))
+                scaled = maker.scale(others)
+            if not kept:  # a cross-fit makes others later, of which only the counts are needed
+                folds, every = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
+                folds[fitted], every[fitted], every[held] = maker.folds, columns, others
+                kept.append((maker, folds, every))
+            inputs = np.arange(columns.shape[1])
+            return (
+                part._replace(X=maker.scale(columns), inputs=inputs),
+                rest._replace(X=scaled, inputs=inputs),
+            )
+
+        trouble = engine._learn(rows, random, view)
+        self._columns, self.folds_, self.columns_ = kept[0]
+        self.classes_, self._group_column = rows.classes, column
+        self.models_, self.scaler_ = self._columns.models, self._columns.scaler
+        self.column_names_ = self._columns.names
+        engine.n_features_in_ = len(self.column_names_)
+        self.classifier_ = engine._choose(trouble)
         return self._adopt()
 
     def _engine(self) -> FairClassifier:
         """Clone the engine and give it what is decided here."""
         engine = FairClassifier() if self.classifier is None else clone(self.classifier)
-        usual = FairClassifier().get_params()
-        for name in ("notion", "tau", "sensitive_feature"):
+        for name, usual in FairClassifier().get_params().items():
             held = getattr(engine, name)
-            if held != usual[name] and held != getattr(self, name):
+            if name in SHARED and not (isinstance(held, type(usual)) and held == usual):
                 raise ValueError(
                     f"classifier has {name}={held!r}; give {name} to FairBoostedClassifier itself."
                 )
-        return engine.set_params(notion=self.notion, tau=self.tau, sensitive_feature=None)
+        engine.set_params(**{name: getattr(self, name) for name in SHARED})
+        engine.set_params(sensitive_feature=None)
+        engine._validate_params()
+        find_notion(self.notion, engine.degree, self.tau)  # its errors come before long work
+        return engine
+
+    def _maker(self, seed: int) -> _Columns:
+        return _Columns(
+            self.booster,
+            n_folds=self.n_folds,
+            interactions=self.interactions,
+            n_trees=self.leaves,
+            scorers=self.scorers,
+            n_jobs=self.n_jobs,
+            seed=seed,
+        )
 
     def _check(self, X: Any, column: int | None, y: Any = "no_validation", *, reset: bool) -> Any:
         """Check X, and y if given, as scikit-learn does; leave out the group column.
@@ -441,75 +664,9 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             X = X.iloc[:, others] if is_frame else X[:, others]
         return X if y is None else (X, y)
 
-    def _check_folds(self, rows: CodedRows) -> None:
-        """Refuse folds that are empty or whose models would not know all labels and groups."""
-        if len(rows.y) < self.n_folds:
-            raise ValueError(f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows.")
-        for what, code, levels in (
-            ("label", rows.y, rows.classes),
-            ("group", rows.z, rows.groups),
-        ):
-            known = np.zeros((self.n_folds, len(levels)), dtype=bool)
-            known[self.folds_, code] = True
-            few = np.flatnonzero(known.sum(axis=0) < 2)
-            if len(few):
-                n = int(np.sum(code == few[0]))
-                raise ValueError(
-                    f"{what} '{levels[few[0]]}' has {n} row{'s' * (n != 1)}, too few for "
-                    f"{self.n_folds} folds: models fitted without that fold would not know it."
-                )
-
-    def _fit_columns(self, X: Any, rows: CodedRows, seed: int) -> FloatArray:
-        """Fit the models; columns of the training rows, out of fold, and their names."""
-        booster = clone(self.booster) if self.booster is not None else default_booster()
-        if booster.get_params().get("random_state", seed) is None:
-            booster.set_params(random_state=seed)
-        targets = rows.y, rows.z
-        folds = range(self.n_folds)
-        self.models_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_models)(booster, X, targets, rows.weight, np.flatnonzero(self.folds_ != k))
-            for k in folds
-        )
-        held = [np.flatnonzero(self.folds_ == k) for k in folds]
-        parts = [
-            self._model_columns(models, _safe_indexing(X, part))
-            for models, part in zip(self.models_, held, strict=True)
-        ]
-        columns = np.empty((len(rows.y), parts[0].shape[1]))
-        columns[np.concatenate(held)] = np.concatenate(parts)
-        self._leaves = [_Leaves(self.leaves, seed) for _ in targets] if self.leaves else []
-        leaves = [
-            trees.fit(X, target, rows.weight)
-            for trees, target in zip(self._leaves, targets, strict=False)
-        ]
-        self._n_leaves = sum(found.shape[1] for found in leaves)
-        others = [str(group) for group in rows.groups[1:]]
-        self.column_names_ = ["label logit", "label probability"]
-        self.column_names_ += [f"group probability[{group}]" for group in others]
-        if self.interactions:
-            self.column_names_ += [f"both probabilities[{group}]" for group in others]
-        self.column_names_ += [f"scorers[{i}]" for i in range(len(self.scorers))]
-        for name, found in zip(("label", "group"), leaves, strict=False):
-            self.column_names_ += [f"{name} leaf {i}" for i in range(found.shape[1])]
-        return np.column_stack([columns, *self._scores(X), *leaves])
-
-    def _scale(self, columns: FloatArray) -> FloatArray:
-        """Standardise all but the leaves: of a rare leaf's indicator one would make a giant."""
-        n_scaled = self.scaler_.n_features_in_
-        return np.column_stack(
-            [self.scaler_.transform(columns[:, :n_scaled]), columns[:, n_scaled:]]
-        )
-
-    def _model_columns(self, models: _FoldModels, X: Any) -> FloatArray:
-        label, group = (np.asarray(model.predict_proba(X), dtype=np.float64) for model in models)
-        return probability_columns(label[:, 1], group[:, 1:], interactions=self.interactions)
-
-    def _scores(self, X: Any) -> list[FloatArray]:
-        return [_scorer_column(s, X, f"scorers[{i}]") for i, s in enumerate(self.scorers)]
-
     def _adopt(self) -> FairBoostedClassifier:
         """Show the engine's findings as one's own."""
-        for name in ("frontier_", "trajectory_", "rate_", "accuracy_", "feasible_", "converged_"):
+        for name in ADOPTED:
             setattr(self, name, getattr(self.classifier_, name))
         return self
 
@@ -519,7 +676,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         tau : float
-            The new target, in (0, 1].
+            The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
+            the others stay in proportion.
 
         Returns
         -------
@@ -531,6 +689,7 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         other.tau = tau
         other._validate_params()
         other.classifier_ = self.classifier_.at(tau)
+        other.tau = other.classifier_.tau
         return other._adopt()
 
     def columns(self, X: Any) -> FloatArray:
@@ -547,10 +706,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             In the order of ``column_names_``.
         """
         check_is_fitted(self)
-        X = self._check(X, self._column, reset=False)
-        columns = np.mean([self._model_columns(models, X) for models in self.models_], axis=0)
-        leaves = [trees(X) for trees in self._leaves]
-        return self._scale(np.column_stack([columns, *self._scores(X), *leaves]))
+        X = self._check(X, self._group_column, reset=False)
+        return self._columns.scale(self._columns(X))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Score less the chosen cut; positive means ``classes_[1]``.
