@@ -8,6 +8,7 @@ from conftest import make_problem
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -219,9 +220,16 @@ def _installed(package):
 
 
 def _short(method):
-    """The method with two values on its path."""
+    """The method with two values on its path, and with boosting of five trees."""
+
+    def make(notion, seed):
+        estimator = method.make(notion, seed)
+        if "booster" in estimator.get_params():
+            estimator.set_params(booster=HistGradientBoostingClassifier(max_iter=5), n_folds=2)
+        return estimator
+
     path = {name: values[:2] for name, values in method.path.items()}
-    return Method(method.name, method.make, path, method.notions, method.packages)
+    return Method(method.name, make, path, method.notions, method.packages)
 
 
 @pytest.mark.parametrize(
