@@ -265,6 +265,19 @@ class TestContract:
         assert model.groups_.tolist() == [-1.0, 2.5]
         np.testing.assert_array_equal(model.predict(X) == "yes", fitted.predict(X) == 1)
 
+    def test_favourable_label(self, data, fitted):
+        X, y, z = data
+        words = np.array(["yes", "no"])[y]
+        model = fit(X, words, z, pos_label="no")
+        assert model.classes_.tolist() == ["no", "yes"]
+        np.testing.assert_array_equal(model.columns_, fitted.columns_)
+        np.testing.assert_array_equal(model.predict(X) == "no", fitted.predict(X) == 1)
+        np.testing.assert_allclose(model.predict_proba(X)[:, 0], fitted.predict_proba(X)[:, 1])
+        assert (model.rate_, model.accuracy_) == (fitted.rate_, fitted.accuracy_)
+        one = np.where(np.arange(600) == 0, "no", "yes")
+        with pytest.raises(ValueError, match="label 'no' has 1 row, too few"):
+            fit(X, one, z, pos_label="no")
+
     def test_infeasible_is_said(self, data):
         X, _, z = data
         with pytest.warns(FairnessWarning, match=r"tau=0.999 was not reached"):
@@ -363,6 +376,17 @@ class TestWeights:
         np.testing.assert_array_equal(a.columns_, b.columns_)
         np.testing.assert_array_equal(a.predict_proba(frame), b.predict_proba(frame))
 
+    def test_of_a_survey_are_the_engines(self, data):
+        X, y, z = data
+        weight = np.random.default_rng(0).uniform(1, 50, 600)
+        model = fit(X, y, z, sample_weight=weight, survey_weights=True, tau=0.5)
+        engine = clone(ENGINE).set_params(tau=0.5, survey_weights=True)
+        columns = model.scaler_.transform(model.columns_)
+        engine.fit(columns, y, sensitive_features=z, sample_weight=weight)
+        np.testing.assert_allclose(engine.frontier_.rate, model.frontier_.rate)
+        total = model.frontier_.counts[0].sum()
+        assert total == pytest.approx(weight.sum() ** 2 / np.sum(weight**2))
+
     def test_count_in_models_scales_and_rates(self, data, fitted):
         X, y, z = data
         weight = np.where(z == 1, 3.0, 0.5)
@@ -446,6 +470,9 @@ class TestBadInput:
             ({"classifier": FairClassifier(bins=np.arange(3))}, "give bins to"),
             ({"classifier": FairClassifier(["statistical_parity"])}, "give notion to"),
             ({"classifier": FairClassifier(max_iter=0)}, "max_iter"),
+            ({"classifier": FairClassifier(group_cuts=True)}, "use FairClassifier itself"),
+            ({"classifier": FairClassifier(pos_label=1)}, "give pos_label to"),
+            ({"pos_label": 2}, "pos_label=2 is not among the labels"),
             ({"selection": "validation"}, "certified"),
             ({"holdout": 1.0}, "holdout"),
             ({"min_group_size": 0}, "min_group_size"),

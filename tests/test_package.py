@@ -20,6 +20,7 @@ ORDER = [
     "updates",
     "solvers",
     "trajectory",
+    "cuts",
     "frontier",
     "inputs",
     "progress",

@@ -61,6 +61,8 @@ SHARED = (
     "delta",
     "sensitive_feature",
     "min_group_size",
+    "pos_label",
+    "survey_weights",
     "bins",
 )
 # What the engine finds that is shown as one's own.
@@ -115,7 +117,7 @@ def probability_columns(label: FloatArray, group: FloatArray, *, interactions: b
     Parameters
     ----------
     label : ndarray of shape (n_samples,)
-        Probability of ``classes_[1]``.
+        Probability of the favourable label.
     group : ndarray of shape (n_samples, n_groups - 1)
         Probability of each group but the first.
     interactions : bool
@@ -349,7 +351,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         each.
     classifier : FairClassifier, optional
         The engine, with parameters of its own such as ``mu``; it is cloned. What is a parameter
-        here as well, such as ``tau``, is given here.
+        here as well, such as ``tau``, is given here, and ``group_cuts`` is refused: the group is
+        not needed to predict.
     booster : estimator, optional
         Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
         ``HistGradientBoostingClassifier(learning_rate=0.05, max_iter=400, max_leaf_nodes=15,
@@ -386,6 +389,11 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     min_group_size : int, default=30
         Of more than two groups, those with fewer rows are fitted but neither compared nor guessed.
         They are in ``small_groups_``.
+    pos_label : label, optional
+        The favourable label; by default the larger one.
+    survey_weights : bool, default=False
+        Whether ``sample_weight`` says how many people a row of a survey speaks for, as in
+        :class:`~evenhand.FairClassifier`.
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. Rates are compared between bins, as many
         of equal size or those between the values given, and each bin has its probability column.
@@ -398,7 +406,7 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The labels; the second is the favourable one.
+        The labels in sorted order.
     groups_ : ndarray of shape (n_groups,)
         The groups that are compared.
     small_groups_ : dict
@@ -482,6 +490,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         delta: float = 0.05,
         sensitive_feature: int | str | Callable[[Any], Any] | None = None,
         min_group_size: int = 30,
+        pos_label: Any = None,
+        survey_weights: bool = False,
         bins: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -500,6 +510,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         self.delta = delta
         self.sensitive_feature = sensitive_feature
         self.min_group_size = min_group_size
+        self.pos_label = pos_label
+        self.survey_weights = survey_weights
         self.bins = bins
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -557,7 +569,7 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         table = as_table(X) if isinstance(where, int | str) else X
         column = group_column(table, where, sensitive_features)
         X, y = self._check(table, column, y, reset=True)
-        weight, used = check_weights(X, sample_weight)
+        weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         rows = code_rows(
             np.arange(X.shape[0])[:, None],  # stands in for X, which may have categories
             y,
@@ -569,6 +581,10 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             bins=self.bins,
             two_groups=False,
         )
+        engine._check_labels(rows.classes)
+        labels = engine._label_order(rows.classes)
+        if labels[-1] != rows.classes[-1]:
+            rows = rows._replace(y=1 - rows.y)
         random = check_random_state(self.random_state)
         # Drawn for all rows before any are set aside: no draw depends on a label.
         order = random.permutation(len(rows.y))
@@ -585,7 +601,12 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
             part, rest = take_rows(rows, fitted), take_rows(rows, held)
             maker = self._maker(seed)
             among = " to fit to" if len(held) else ""
-            columns = maker.fit(_safe_indexing(X, part.X[:, 0]), part, order[fitted], among)
+            columns = maker.fit(
+                _safe_indexing(X, part.X[:, 0]),
+                part._replace(classes=labels),
+                order[fitted],
+                among,
+            )
             others = scaled = np.empty((0, columns.shape[1]))
             if len(held):
                 others = maker(_safe_indexing(X, rest.X[:, 0]))
@@ -618,6 +639,11 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"classifier has {name}={held!r}; give {name} to FairBoostedClassifier itself."
                 )
+        if engine.group_cuts:
+            raise ValueError(
+                "classifier has group_cuts=True, which needs the group to predict; "
+                "FairBoostedClassifier does without it: use FairClassifier itself."
+            )
         engine.set_params(**{name: getattr(self, name) for name in SHARED})
         engine.set_params(sensitive_feature=None)
         engine._validate_params()
@@ -738,8 +764,8 @@ class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        columns = self.columns(X)
+        return self.classifier_.predict(columns)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Sigmoid of :meth:`decision_function`, a score between 0 and 1.
