@@ -9,7 +9,15 @@ from sklearn.preprocessing import StandardScaler
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from evenhand import FairClassifier, FairnessWarning, FrontierDisplay
+from evenhand import (
+    FairClassifier,
+    FairnessWarning,
+    FrontierDisplay,
+    GroupRatesDisplay,
+    TrajectoryDisplay,
+    group_rates,
+    statistical_rate,
+)
 
 
 @pytest.fixture
@@ -74,3 +82,80 @@ def test_pipelines_and_unfitted():
         FrontierDisplay.from_estimator(StandardScaler())
     with pytest.raises(NotFittedError):
         FrontierDisplay.from_estimator(FairClassifier())
+
+
+class TestTrajectory:
+    def test_draws_every_iteration(self, model):
+        display = TrajectoryDisplay.from_estimator(make_pipeline(StandardScaler(), model))
+        upper, lower = display.ax_
+        n = len(model.trajectory_)
+        assert [len(line.get_xdata()) for line in upper.lines[:2]] == [n, n]
+        np.testing.assert_array_equal(
+            lower.lines[1].get_ydata(), model.trajectory_.to_frame()["rate"]
+        )
+        assert any("0.7" in t.get_text() for t in lower.texts)
+
+    def test_draws_where_told(self, model):
+        _, axes = plt.subplots(2, 1)
+        assert TrajectoryDisplay.from_estimator(model, ax=axes).ax_[0] is axes[0]
+        with pytest.raises(NotFittedError):
+            TrajectoryDisplay.from_estimator(FairClassifier())
+        with pytest.raises(TypeError, match="TrajectoryDisplay needs a FairClassifier"):
+            TrajectoryDisplay.from_estimator(StandardScaler())
+
+
+class TestGroupRates:
+    def test_rates_and_ratio(self, model):
+        X, y, z = make_problem()
+        display = GroupRatesDisplay.from_estimator(model, X, y, sensitive_features=z, tau=0.7)
+        rates = group_rates(y, model.predict(X), sensitive_features=z)["selection_rate"]
+        drawn = display.ax_.containers[0].lines[0].get_xdata()
+        np.testing.assert_allclose(drawn, 100 * rates)
+        assert f"{rates.min() / rates.max():.3f}" in display.ax_.get_legend().texts[0].get_text()
+
+    def test_several_classifiers(self, model):
+        X, y, z = make_problem()
+        both = {"plain": y, "fair": model.predict(X)}
+        display = GroupRatesDisplay.from_predictions(
+            y, both, sensitive_features=z, rate="accuracy", ax=plt.subplots()[1]
+        )
+        assert len(display.ax_.containers) == 2
+        with pytest.raises(ValueError, match="rate='luck'; use one of"):
+            GroupRatesDisplay.from_predictions(y, y, sensitive_features=z, rate="luck")
+
+    def test_a_cut_for_each_group(self):
+        X, y, z = make_problem()
+        model = FairClassifier(group_cuts=True).fit(X, y, sensitive_features=z)
+        assert GroupRatesDisplay.from_estimator(model, X, y, sensitive_features=z).counts
+
+
+class TestScores:
+    def test_the_frontier_of_any_scores(self, model):
+        X, y, z = make_problem()
+        score = model.decision_function(X)
+        display = FrontierDisplay.from_predictions(y, score, sensitive_features=z, tau=0.8)
+        front = display.frontier
+        i = len(front) // 2
+        pred = score > front.cut[i]
+        assert front.accuracy[i] == pytest.approx(np.mean(pred == y))
+        assert front.rate[i] == pytest.approx(statistical_rate(y, pred, sensitive_features=z))
+        assert "these rows" in display.ax_.get_xlabel()
+        with pytest.raises(ValueError, match="one finite number"):
+            FrontierDisplay.from_predictions(y, score * np.nan, sensitive_features=z)
+
+
+class TestNotebook:
+    def test_a_summary_with_a_small_frontier(self, model):
+        shown = model._repr_mimebundle_()["text/html"]
+        assert "<svg" in shown
+        assert f"{model.accuracy_:.4f}" in shown
+        assert "✓ reached on the training data" in shown
+        assert "<svg" not in FairClassifier()._repr_mimebundle_()["text/html"][:200]
+
+    def test_what_data_say_is_escaped(self):
+        X, y, z = make_problem()
+        z = np.where(z, "<script>alert(1)</script>", "b")
+        model = FairClassifier(tau=0.7).fit(X, y, sensitive_features=z)
+        shown = model._repr_mimebundle_()["text/html"]
+        assert "<script" not in shown
+        assert "&lt;script&gt;" in shown

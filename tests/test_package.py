@@ -27,6 +27,7 @@ ORDER = [
     "selection",
     "notebook",
     "classifier",
+    "boosted",
     "tables",
     "files",
     "persist",

@@ -71,6 +71,8 @@ PLACES = {
     "crossfit": "out of fold",
     "certified": "on the held-out rows",
 }
+NO_ROWS = np.empty(0, dtype=np.intp)
+View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
 
 
 class FairnessWarning(UserWarning):
@@ -398,16 +400,33 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         rows, random = self._rows(X, y, sensitive_features, sample_weight)
+
+        def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
+            return rows if fitted is None else take_rows(rows, fitted), take_rows(rows, held)
+
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return self._choose(self._learn(rows, random, view, names[rows.inputs]))
+
+    def _learn(
+        self, rows: CodedRows, random: np.random.RandomState, view: View, names: Any = None
+    ) -> str:
+        """Find the frontier, measured as the selection asks; return what went wrong, if anything.
+
+        ``view(fitted, held)`` gives the rows of these numbers (None: all; no others then) with the
+        inputs that a fit to the former makes of them. With ``names`` the scales of the inputs are
+        checked.
+        """
         parts = self._parts(rows, random)
         split = self.selection in ("holdout", "certified")
-        oracle = self._oracle(take_rows(rows, parts[0][0]) if split else rows)
-        self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
+        fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
+        oracle = self._oracle(fitted)
+        self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, fitted.inputs
         self.small_groups_, self._edges = rows.small, rows.edges
         self._labels, self._by_group = self._label_order(rows.classes), self.group_cuts
         self._sign = 1 if self._labels[-1] == self.classes_[-1] else -1
         self._rate = oracle.notion.rate
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        check_scales(oracle.column_scale, names[rows.inputs])
+        if names is not None:
+            check_scales(oracle.column_scale, names, stacklevel=4)
         trouble = self._explore(oracle)
         each = "rows of each label" if len(self._favourable(rows)) > 1 else "positives"
         chance = " and a rate better than chance" * oracle.notion.better_than_chance
@@ -420,19 +439,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self._where = PLACES[self.selection]
         self.held_out_ = None
         if split:
-            fitted, held = parts[0]
-            self.held_out_ = self._measure(take_rows(rows, held), len(fitted))
+            self.held_out_ = self._measure(held, len(fitted.y))
         elif parts:
-            self.held_out_, later = self._cross_fit(rows, parts)
+            self.held_out_, later = self._cross_fit(len(rows.y), parts, view)
             trouble = trouble or later
-        if trouble:
-            self.converged_ = False
-            warnings.warn(
-                f"{trouble}; the best point found so far is used.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self._choose()
+        return trouble
 
     def _rows(
         self,
@@ -604,19 +615,19 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             n_fitted=n_fitted,
         )
 
-    def _cross_fit(self, rows: CodedRows, parts: list[Any]) -> tuple[HeldOut, str]:
+    def _cross_fit(self, n_fitted: int, parts: list[Any], view: View) -> tuple[HeldOut, str]:
         """Measure the points out of fold; say as well what went wrong in the folds."""
         done: list[tuple[Frontier, NDArray[np.float64]]] = []
         trouble, n_rows = "", 0
         try:
-            for fitted, held in [] if self._interrupted else parts:
+            for part in [] if self._interrupted else parts:
+                fitted, held = view(*part)
                 fold = copy(self)
-                trouble = fold._explore(self._oracle(take_rows(rows, fitted))) or trouble
+                trouble = fold._explore(self._oracle(fitted)) or trouble
                 if fold._interrupted:
                     raise KeyboardInterrupt
-                counts = fold._count(fold.frontier_, take_rows(rows, held))
-                done.append((fold.frontier_, counts))
-                n_rows += len(held)
+                done.append((fold.frontier_, fold._count(fold.frontier_, held)))
+                n_rows += len(held.y)
         except KeyboardInterrupt:
             trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
         held_out = HeldOut.from_counts(
@@ -625,7 +636,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self._rate,
             delta=None,
             n_rows=n_rows,
-            n_fitted=len(rows.y),
+            n_fitted=n_fitted,
         )
         return held_out, trouble
 
@@ -680,8 +691,15 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.converged_ = max(done, 1), not trouble
         return trouble
 
-    def _choose(self) -> FairClassifier:
-        """Take the frontier's point for ``tau``."""
+    def _choose(self, trouble: str = "") -> FairClassifier:
+        """Take the frontier's point for ``tau``, and say what went wrong on the way to it."""
+        if trouble:
+            self.converged_ = False
+            warnings.warn(
+                f"{trouble}; the best point found so far is used.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         tau = float(np.max(self.tau))
         choice = choose(self.frontier_, self.held_out_, self._rate, tau, certify=self._certify)
         point = self.point_ = choice.point

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
+from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier, score_frontier
 from evenhand.rates import RATES, group_counts
@@ -18,10 +19,10 @@ from evenhand.selection import clopper_pearson
 __all__ = ["ComparisonDisplay", "FrontierDisplay", "GroupRatesDisplay", "TrajectoryDisplay"]
 
 
-def _classifier(estimator: Any, display: str) -> FairClassifier:
+def _classifier(estimator: Any, display: str) -> Any:
     """Give the fitted classifier, or the one that a pipeline ends in."""
     estimator = estimator[-1] if hasattr(estimator, "steps") else estimator
-    if not isinstance(estimator, FairClassifier):
+    if not isinstance(estimator, FairClassifier | FairBoostedClassifier):
         raise TypeError(
             f"{display} needs a FairClassifier or a Pipeline that ends in one, not a "
             f"{type(estimator).__name__}; of a search, take best_estimator_."
@@ -88,7 +89,7 @@ class FrontierDisplay:
 
         Parameters
         ----------
-        estimator : FairClassifier
+        estimator : FairClassifier or FairBoostedClassifier
             A fitted classifier, or a Pipeline that ends in one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.

@@ -61,7 +61,7 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     if where is None and sensitive_features is None:
         raise ValueError(
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) with FairClassifier(sensitive_feature=...)."
+            "(or a function of X) with the constructor's sensitive_feature=..."
         )
     if where is not None and sensitive_features is not None:
         raise ValueError(
@@ -401,7 +401,7 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
-def check_scales(scale: NDArray[np.float64], names: Any) -> None:
+def check_scales(scale: NDArray[np.float64], names: Any, *, stacklevel: int = 3) -> None:
     """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
     varying = scale > 0
     if not varying.any():
@@ -417,5 +417,5 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
         f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
         "instance with StandardScaler; evenhand does not do it for you.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )

@@ -27,6 +27,7 @@ from sklearn.utils import (
 )
 
 from evenhand._versions import package_version
+from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.datasets import stratified_rows
 from evenhand.inputs import check_labels
@@ -92,6 +93,9 @@ METHODS: dict[str, Method] = {
     "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s)),
     "evenhand_aware": Method(
         "evenhand, a cut per group", lambda n, s: FairClassifier(n, group_cuts=True, random_state=s)
+    ),
+    "evenhand_boosted": Method(
+        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s)
     ),
     "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
     "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
