@@ -1,6 +1,0 @@
-"""Stand-in."""
-
-
-def render(summary):
-    """Stand in."""
-    return "<html>"
