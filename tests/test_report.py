@@ -185,7 +185,7 @@ def test_sentences():
         "(target τ = 0.80)." in text
     )
     rate = summary["reached"]["rate"]
-    assert f"Reached: {ratio_text(rate, 0.8)} on the training data" in text
+    assert f"Reached: a ratio of {ratio_text(rate, 0.8)} on the training data" in text
     assert "the saved model is the one at τ = 0.80" in text
     assert "Of all rows of the group, the share predicted “label 1”" in text
 

@@ -36,6 +36,7 @@ from evenhand.report._words import (
     PART_WORDS,
     PHRASES,
     PROMISES,
+    SELECTION_WORDS,
     SLIDER_PROMISES,
     asked_sentence,
     limits,
@@ -97,7 +98,8 @@ def render(summary: dict[str, Any]) -> str:
         weights=_weights(summary["weights"]),
         curves=_curves(summary["curves"]),
         limits=limits(summary, titles),
-        promise=PROMISES.get(summary["asked"]["selection"], ""),
+        promise=PROMISES.get(summary["asked"]["selection"], "") if model["points"] else "",
+        selection=SELECTION_WORDS.get(summary["asked"]["selection"], ""),
         slider_promise=fill_in(
             SLIDER_PROMISES.get(summary["asked"]["selection"], ""), {"tau": tau_text(model["tau"])}
         ),

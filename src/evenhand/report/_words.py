@@ -39,13 +39,20 @@ PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "te
 # What is promised, by how the point was chosen.
 PROMISES = {
     "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
-    "lower, so believe the test rows more.",
+    "lower: believe rows that it has not seen.",
     "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
     "be above the target about as often as below it.",
     "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
     "rows its ratio will be above the target about as often as below it.",
     "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
     "ratio in the population these rows were drawn from can be promised.",
+}
+
+SELECTION_WORDS = {
+    "train": "on the rows fitted to",
+    "holdout": "on held-out rows",
+    "crossfit": "out of fold",
+    "certified": "by a test on held-out rows",
 }
 
 SLIDER_PROMISES = {
@@ -163,7 +170,7 @@ def reached_sentences(
     if rate is None:
         first = f"no model with a ratio was found {where}"
     else:
-        first = f"{ratio_text(rate, tau)} {where}"
+        first = f"a ratio of {ratio_text(rate, tau)} {where}"
     state = "ok" if got["feasible"] else "bad"
     badge = "Target reached" if got["feasible"] else "Target not reached"
     if got["feasible"] and summary["asked"]["selection"] == "certified":
@@ -172,7 +179,8 @@ def reached_sentences(
     if test is None:
         if got["feasible"]:
             badge += f" {where}"
-        second = ". There were no test rows, so this is all that is known."
+        tested = any(part["key"] == "test" for part in summary["parts"])
+        second = "." if tested else ". There were no test rows, so this is all that is known."
     elif test["ratio"] is None:
         second = f"; on the {test['rows']} test rows the ratio cannot be computed."
         state, badge = ("warn", f"{badge} {where}") if got["feasible"] else (state, badge)
