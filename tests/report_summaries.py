@@ -137,23 +137,24 @@ def _plain_train(frame, front):
     ]
 
 
-def adult(tau=0.8, **parameters):
+def adult(tau=0.8, variant="full", **parameters):
     """Summary of a fit to Adult."""
+    model, split, names = adult_fit(tau, variant, **parameters)
+    test = (split.X_test, split.y_test, split.z_test)
+    about = {"title": "adult.csv", "label": "income", "sensitive": ["sex"]}
+    return of_fit(model, test, names=names, **about)
+
+
+def adult_fit(tau=0.8, variant="full", **parameters):
+    """Fit to Adult: the classifier, the split and the inputs' names."""
     from evenhand.datasets import encoded_split, load_adult
 
-    data = load_adult("full")
+    data = load_adult(variant)
     split = encoded_split(data, random_state=0)
     model = evenhand.FairClassifier(tau=tau, random_state=0, **parameters)
     model.fit(split.X_train, split.y_train, sensitive_features=split.z_train)
-    encoder = data.encoder.fit(data.data)
-    return of_fit(
-        model,
-        (split.X_test, split.y_test, split.z_test),
-        title="adult.csv",
-        label="income",
-        sensitive=["sex"],
-        names=encoder.get_feature_names_out(),
-    )
+    names = data.encoder.fit(data.data).get_feature_names_out()
+    return model, split, names
 
 
 def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=False, seed=0):

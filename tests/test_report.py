@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from report_summaries import made_up
+from report_summaries import adult_fit, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
@@ -312,6 +312,27 @@ def test_the_slider_chooses_as_the_frontier_does():
         assert i == (len(rates) - 1 if wanted is None else wanted)
     model["chosen"], model["feasible"] = 3, False  # as a choice on held-out rows may be
     assert point_at(model, 0.8) == (3, False, True)
+
+
+def test_a_fit_to_adult():
+    """The page's figures are those of the classifier's own predictions."""
+    fitted, split, names = adult_fit(variant="coarse")
+    test = (split.X_test, split.y_test, split.z_test)
+    summary = of_fit(
+        fitted, test, title="adult", label="income", sensitive=["sex"], names=names, most=40
+    )
+    predicted = fitted.predict(split.X_test)
+    rates = evenhand.group_rates(split.y_test, predicted, sensitive_features=split.z_test)
+    ratio = evenhand.statistical_rate(split.y_test, predicted, sensitive_features=split.z_test)
+    texts, _ = live(_model(clean(summary))[0], 0.8, "test")
+    for j, group in enumerate(fitted.groups_):
+        share = rates.loc[group, "selection_rate"]
+        assert texts[f"0.{j}.after"] == f"{fixed(100 * share, 1)}%"
+    assert texts["ratio"] == ratio_text(ratio, 0.8)
+    assert texts["accuracy"] == f"{fixed(100 * np.mean(predicted == split.y_test), 1)}%"
+    text = Page(render(summary)).text
+    assert f"Reached: a ratio of {ratio_text(fitted.rate_, 0.8)} on the training data" in text
+    assert f"{ratio_text(ratio, 0.8)} on {len(predicted):,} test rows" in text
 
 
 def test_axes():
