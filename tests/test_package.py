@@ -85,7 +85,7 @@ def test_public_names():
 
 
 def test_importing_evenhand_is_light():
-    heavy = ["matplotlib", "torch", "fairlearn", "cvxpy", "oxonfair", "typer", "rich"]
+    heavy = ["matplotlib", "torch", "fairlearn", "cvxpy", "oxonfair", "typer", "rich", "jinja2"]
     code = f"import sys, evenhand; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

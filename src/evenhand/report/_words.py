@@ -1,0 +1,293 @@
+"""The report's sentences."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from evenhand.report._figures import fixed, percent, ratio_text, tau_text, thousands
+
+# Sentences of what moves with the slider, filled by Python and by the page's script alike.
+PHRASES = {
+    "rows": "{n} {part}",
+    "saved": "This is the saved model, chosen for the target {saved}.",
+    "moved": "Only a look at {target}. The saved model stays at {saved}.",
+    "reached": "a model of this fit reaches {target}",
+    "own.reached": "chosen for {target}, which it reaches {where}",
+    "own.missed": "chosen for {target}, which it does not reach {where}",
+    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
+    "missed": "no model of this fit reaches {target}; the fairest is shown",
+    "verdict.ok": "reaches the target of {target}",
+    "verdict.below": "below the target of {target}",
+    "verdict.none": "cannot be computed",
+    "between": "95% interval about {low} to {high}",
+    "cost.less": "{points} points less accurate than plain logistic regression",
+    "cost.more": "{points} points more accurate than plain logistic regression",
+    "cost.none": "as accurate as plain logistic regression",
+    "span": "{low}–{high}%",
+    "of": "{top} of {bottom}",
+    "floor": "{share}% of the highest rate is {rate}: every group should be to the right of it.",
+    "extremes": "Lowest: {low}, {lowest}. Highest: {high}, {highest}.",
+    "alt": "{group}: before {before}, after {after}",
+    "spoken": "Target {target}: {verdict}. On {part}: ratio {ratio}, accuracy {accuracy}.",
+    "spoken.fitted": "Target {target}: {verdict}. Ratio {ratio}, accuracy {accuracy}.",
+    "empty": "There is no model to choose from.",
+}
+
+PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "test rows"}
+
+# What is promised, by how the point was chosen.
+PROMISES = {
+    "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
+    "lower: believe rows that it has not seen.",
+    "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
+    "be above the target about as often as below it.",
+    "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
+    "rows its ratio will be above the target about as often as below it.",
+    "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
+    "ratio in the population these rows were drawn from can be promised.",
+}
+
+SELECTION_WORDS = {
+    "train": "on the rows fitted to",
+    "holdout": "on held-out rows",
+    "crossfit": "out of fold",
+    "certified": "by a test on held-out rows",
+}
+
+SLIDER_PROMISES = {
+    "train": "",
+    "holdout": "The choice on held-out rows was made for {tau} only. At other targets the slider "
+    "goes by the ratio on the fitted rows, and nothing is promised: choose the model anew there.",
+    "crossfit": "The choice on rows out of fold was made for {tau} only. At other targets the "
+    "slider goes by the ratio on the fitted rows: choose the model anew there.",
+    "certified": "The promise is for {tau} only. At other targets the slider goes by the ratio on "
+    "the fitted rows and nothing is promised: a certificate needs its target named beforehand.",
+}
+
+
+def listed(items: list[str], joint: str = "and") -> str:
+    """Join with commas and a last "and"."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {joint} {items[-1]}"
+
+
+def quoted(name: str) -> str:
+    """Put a name from the table in quotes, its direction of writing kept to itself."""
+    return f"“\u2068{name}\u2069”"
+
+
+def plural(name: str) -> str:
+    """Give the plural of a rate's name."""
+    return name[:-1] + "ies" if name.endswith("y") else name + "s"
+
+
+def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str, int | None]:
+    """Say in words what a rate counts, and about which label it is, if about one."""
+    every = set(product(range(len(labels)), range(len(labels))))
+    top = {(y, p) for y, p in part["numerator"]}
+    bottom = {(y, p) for y, p in part["denominator"]}
+    true = f"true {quoted(target)}" if target else "label"
+
+    def sides(cells: set[tuple[int, int]], c: int) -> list[tuple[set[tuple[int, int]], str]]:
+        """Give what may be asked of a label: the cells, and the words after "rows"."""
+        name = quoted(labels[c])
+        return [
+            ({(y, p) for y, p in cells if p == c}, f"predicted {name}"),
+            ({(y, p) for y, p in cells if y == c}, f"whose {true} is {name}"),
+            ({(y, p) for y, p in cells if p != c}, f"not predicted {name}"),
+            ({(y, p) for y, p in cells if y != c}, f"whose {true} is not {name}"),
+            (
+                {(y, p) for y, p in cells if (y == c) == (p == c)},
+                f"rightly predicted {name} or not {name}",
+            ),
+        ]
+
+    # The last label first: of two that is the favourable one.
+    order = list(reversed(range(len(labels))))
+    of = "Of all rows of the group" if bottom == every else ""
+    if not of:
+        found = [words for c in order for cells, words in sides(every, c) if cells == bottom]
+        of = f"Of the group's rows {found[0]}" if found else ""
+    if not of:
+        return "", None
+    if top == {(y, p) for y, p in bottom if y == p} and bottom == every:
+        return f"{of}, the share predicted rightly", None
+    told = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
+    return (f"{of}, the share {told[0][0]}", told[0][1]) if told else ("", None)
+
+
+def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> list[Any]:
+    """Title and explanation of each rate; the label is named where names alone do not tell."""
+    found = [describe(part, labels, target) for part in parts]
+    names = [part["name"].replace("_", " ") for part in parts]
+    out = []
+    for name, (words, about) in zip(names, found, strict=True):
+        several = names.count(name) > 1 and about is not None
+        title = f"{name[:1].upper()}{name[1:]}" + (
+            f" of {quoted(labels[about])}" if several and about is not None else ""
+        )
+        out.append({"name": name, "title": title, "words": words})
+    return out
+
+
+def fraction_words(tau: float) -> str:
+    """Say what a target asks for."""
+    if tau >= 1:
+        return "all alike"
+    share = "four fifths" if abs(tau - 0.8) < 1e-9 else f"{fixed(100 * tau, 0)}%"
+    return f"the lowest at least {share} of the highest"
+
+
+def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
+    """Say what was asked."""
+    asked, tau = summary["asked"], summary["tau"]
+    rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
+    by = listed([quoted(name) for name in asked["sensitive"]])
+    groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
+    each = sorted(set(asked["taus"]))
+    if len(each) > 1:
+        goals = [
+            f"{tau_text(t)} for {notion.replace('_', ' ')}"
+            for notion, t in zip(asked["notions"], asked["taus"], strict=False)
+        ]
+        return f"{groups}, the lowest over the highest at least {listed(goals)}."
+    return f"{groups}, {fraction_words(tau)} (target τ = {tau_text(tau)})."
+
+
+def reached_sentences(
+    summary: dict[str, Any], test: dict[str, Any] | None, before: dict[str, Any] | None
+) -> dict[str, str]:
+    """Say what was reached, where it was chosen and on test rows; with the verdict in short.
+
+    ``test`` and ``before`` are the figures of the saved model and of plain logistic regression on
+    the part that is neither fitted to nor chosen on, with its number of rows; None without one.
+    """
+    got, tau = summary["reached"], summary["tau"]
+    rate, where = got["rate"], got["where"]
+    start = "Reached: " if got["feasible"] else "Not reached: "
+    if rate is None:
+        first = f"no model with a ratio was found {where}"
+    else:
+        first = f"a ratio of {ratio_text(rate, tau)} {where}"
+    state = "ok" if got["feasible"] else "bad"
+    badge = "Target reached" if got["feasible"] else "Target not reached"
+    if got["feasible"] and summary["asked"]["selection"] == "certified":
+        badge = "Target reached, with a certificate"
+    chance = ""
+    if test is None:
+        if got["feasible"]:
+            badge += f" {where}"
+        tested = any(part["key"] == "test" for part in summary["parts"])
+        second = "." if tested else ". There were no test rows, so this is all that is known."
+    elif test["ratio"] is None:
+        second = f"; on the {test['rows']} test rows the ratio cannot be computed."
+        state, badge = ("warn", f"{badge} {where}") if got["feasible"] else (state, badge)
+    else:
+        found = ratio_text(test["ratio"], tau)
+        second = f", {found} on {test['rows']} test rows"
+        over = test["ratio"] >= tau
+        if over:
+            second += ", where it reaches the target." if got["feasible"] else ", above the target."
+            if not got["feasible"]:
+                state = "warn"
+                badge = f"Target not reached {where}"
+        else:
+            second += " – below the target there."
+            if got["feasible"]:
+                state, badge = "warn", f"Reached {where}, missed on the test rows"
+        if test["interval"]:
+            low, high = test["interval"]
+            held = f"The ratio on the test rows is uncertain: 95% interval about {fixed(low, 2)} "
+            held += f"to {fixed(high, 2)}"
+            if state == "ok" and summary["asked"]["selection"] == "certified":
+                held += "; the certificate rests on the held-out rows."
+            elif low < tau <= high:
+                held += (
+                    ". The target lies inside it, so rows drawn anew could fall on the other side."
+                )
+            elif high < tau:
+                held += ", all of it below the target: this is not chance."
+            else:
+                held += ", all of it above the target."
+            chance = held
+    cost = ""
+    if test and test["accuracy"] is not None:
+        cost = f"The model is right for {percent(test['accuracy'])} of the test rows."
+        if before and before["accuracy"] is not None:
+            cost += (
+                f" Plain logistic regression, which does not look at fairness, is right for "
+                f"{percent(before['accuracy'])} and has a ratio of "
+                f"{ratio_text(before['ratio'], tau)}."
+            )
+    elif got["accuracy"] is not None:
+        cost = f"The model is right for {percent(got['accuracy'])} of the rows {where}."
+    return {
+        "start": start.rstrip(": "),
+        "text": first + second,
+        "state": state,
+        "badge": badge,
+        "chance": chance,
+        "cost": cost,
+    }
+
+
+def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
+    """Say what the ratio does not say: a heading and a sentence each."""
+    asked = summary["asked"]
+    names = listed([quoted(name) for name in asked["sensitive"]]) or "these groups"
+    rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]
+    only = f"Only the {listed(rates)} {'was' if len(rates) == 1 else 'were'} held level. "
+    out = [
+        (
+            "Alike is not right.",
+            "A ratio near 1 says that the groups get this answer about equally often. It does not "
+            "say that the answers are right, or that two similar people get the same one.",
+        ),
+        (
+            "One measure.",
+            only + "Other rates can differ between the same groups; "
+            "when the groups differ in the true answers, not all can be level at once.",
+        ),
+        (
+            "These groups only.",
+            f"Rows were compared by {names}. Nothing here speaks of other attributes, or of "
+            "smaller groups inside these.",
+        ),
+        (
+            "The table is taken at its word.",
+            "Accuracy compares with the answers in the table. If those carry old unfairness or "
+            "mistakes, a model that repeats them counts as accurate.",
+        ),
+        (
+            "Rows like these.",
+            "All figures are for rows drawn like the ones in the table. Other places, later years "
+            "or other applicants can differ, and intervals do not cover that.",
+        ),
+        (
+            "Not a legal opinion.",
+            "The four-fifths rule is a rule of thumb for noticing trouble. Reaching it does not "
+            "make a decision lawful, and missing it does not make it unlawful.",
+        ),
+    ]
+    small = summary["data"]["small_groups"]
+    if small:
+        n = sum(small.values())
+        out.insert(
+            3,
+            (
+                "Small groups were not compared.",
+                f"{thousands(n)} rows are in {len(small)} "
+                f"{'groups that are' if len(small) > 1 else 'a group that is'} too small for a "
+                "rate that means anything. The model decides about them all the same.",
+            ),
+        )
+    if any(part["weighted"] for part in summary["parts"]):
+        out.append(
+            (
+                "Weighted rows.",
+                "Where rows have weights, rates are of weights and no intervals are shown.",
+            )
+        )
+    return out

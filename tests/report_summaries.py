@@ -1,0 +1,244 @@
+"""Summaries to make reports of: of a real fit, and of made-up counts for the corners."""
+
+import numpy as np
+
+import evenhand
+from evenhand.selection import count_points
+
+
+def spread(n, most, keep):
+    """Numbers of at most so many of n points, evenly over them, the kept one among them."""
+    chosen = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+    if keep is not None and keep not in chosen:
+        chosen[np.argmin(np.abs(chosen - keep))] = keep
+    return np.unique(chosen)
+
+
+def rate_record(rate):
+    shares = getattr(rate, "shares", ()) or (1.0,) * len(rate.parts)
+    parts = [
+        {
+            "name": part.name,
+            "numerator": [list(cell) for cell in part.numerator],
+            "denominator": [list(cell) for cell in part.denominator],
+            "share": float(share),
+        }
+        for part, share in zip(rate.parts, shares, strict=True)
+    ]
+    return {"name": rate.ratio_name, "parts": parts}
+
+
+def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=False):
+    """Summary of a fitted two-label classifier, with test rows (X, y, z)."""
+    front, classes = model.frontier_, model.classes_
+    X, y, z = (np.asarray(v) for v in test)
+    n_groups, small = len(model.groups_), bool(model.small_groups_)
+    number = {g: j for j, g in enumerate(model.groups_.tolist())}
+    codes = np.array([number.get(g, n_groups) for g in z.tolist()])
+    cell = codes * len(classes) + np.searchsorted(classes, y)
+    iterates = model.trajectory_.iterates
+    seen = count_points(front, iterates, X, None, cell, None, n_groups + small)
+    point = model.point_
+    own = [
+        i
+        for i in range(len(front))
+        if front.iterate[i] == point.iterate and np.all(front.cut[i] == point.cut)
+    ]
+    kept = spread(len(front), most, own[0] if own else None)
+    points = [
+        {
+            "accuracy": float(front.accuracy[i]),
+            "rate": float(front.rate[i]),
+            "sure": bool(i < front.n_sure),
+            "counts": {"train": front.counts[i].tolist(), "test": seen[i].tolist()},
+        }
+        for i in kept
+    ]
+
+    def predicted(X_, code, w):
+        scores = X_ @ w[:-1] + w[-1]
+        counts = np.bincount(code * 2 + (scores > 0), minlength=4 * (n_groups + small))
+        return counts.reshape(n_groups + small, 2, 2).tolist()
+
+    w = iterates[0]  # the unconstrained optimum, where the fit starts
+    frame = model.trajectory_.to_frame()
+    fair, plain = model.coef_[0], w[:-1]
+    order = np.argsort(-np.abs(fair - plain))[:20]
+    train_counts = front.counts[0].sum(axis=(0, 1, 2))
+    return {
+        "title": title,
+        "asked": {
+            "label": label,
+            "favourable": [str(classes[-1])],
+            "sensitive": sensitive,
+            "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
+            "taus": np.atleast_1d(model.tau).tolist(),
+            "selection": model.selection,
+            "delta": model.delta if model.selection == "certified" else None,
+        },
+        "reached": {
+            "feasible": bool(model.feasible_),
+            "rate": model.rate_,
+            "accuracy": model.accuracy_,
+            "where": model._where,
+            "guarantee": str(model.guarantee_) if model.guarantee_ else None,
+        },
+        "rate": rate_record(model._rate),
+        "groups": [str(g) for g in model.groups_],
+        "labels": [str(c) for c in classes],
+        "parts": [
+            {"key": "train", "title": "Training", "n": int(train_counts), "weighted": weighted},
+            {"key": "test", "title": "Test", "n": len(y), "weighted": False},
+        ],
+        "points": points,
+        "chosen": int(np.flatnonzero(kept == own[0])[0]) if own else None,
+        "tau": float(np.max(model.tau)),
+        "plain": {
+            "counts": {
+                "train": _plain_train(frame, front),
+                "test": predicted(X, cell, w),
+            }
+        },
+        "curves": {
+            name: frame[name].tolist()
+            for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+        },
+        "weights": [
+            {"name": str(names[i]), "fair": float(fair[i]), "plain": float(plain[i])} for i in order
+        ],
+        "data": {
+            "rows": int(train_counts) + len(y),
+            "rows_dropped": [{"reason": "income is missing", "n": 12}],
+            "decisions": [
+                {"column": "age", "kind": "number", "action": "used, standardised"},
+                {"column": "occupation", "kind": "category", "action": "used, one input a value"},
+                {"column": "sex", "kind": "group", "action": "compared, not an input"},
+                {"column": "fnlwgt", "kind": "number", "action": "left out on request"},
+            ],
+            "small_groups": {str(k): int(v) for k, v in model.small_groups_.items()},
+            "fingerprint": "sha256:" + "9f86d081" * 8,
+        },
+        "about": {
+            "versions": {"evenhand": evenhand.__version__, "numpy": np.__version__},
+            "seed": 0,
+            "command": "evenhand fit adult.csv --label income --sensitive sex --tau 0.8",
+            "created": "2026-01-31 12:00",
+        },
+    }
+
+
+def _plain_train(frame, front):
+    """Counts of the last step towards the unconstrained optimum."""
+    row = frame[frame.leg == "optimum"].iloc[-1]
+    groups, labels = front.last.counts.shape[0], front.last.counts.shape[1]
+    return [
+        [[float(row[f"n_{j}{y}{p}"]) for p in range(labels)] for y in range(labels)]
+        for j in range(groups)
+    ]
+
+
+def adult(tau=0.8, variant="full", **parameters):
+    """Summary of a fit to Adult."""
+    model, split, names = adult_fit(tau, variant, **parameters)
+    test = (split.X_test, split.y_test, split.z_test)
+    about = {"title": "adult.csv", "label": "income", "sensitive": ["sex"]}
+    return of_fit(model, test, names=names, **about)
+
+
+def adult_fit(tau=0.8, variant="full", **parameters):
+    """Fit to Adult: the classifier, the split and the inputs' names."""
+    from evenhand.datasets import encoded_split, load_adult
+
+    data = load_adult(variant)
+    split = encoded_split(data, random_state=0)
+    model = evenhand.FairClassifier(tau=tau, random_state=0, **parameters)
+    model.fit(split.X_train, split.y_train, sensitive_features=split.z_train)
+    names = data.encoder.fit(data.data).get_feature_names_out()
+    return model, split, names
+
+
+def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=False, seed=0):
+    """Summary of counts drawn at random: any number of groups, labels, points, parts."""
+    rng = np.random.default_rng(seed)
+    rate = evenhand.rates.RATES["selection_rate"]
+    rates = [rate] if n_labels == 2 else [rate.of_label(c, n_labels) for c in range(n_labels)]
+    worst = evenhand.rates.WorstRate("selection_rate", tuple(rates))
+    rows = n_groups + small
+
+    def counts(even):
+        """Groups' shares of the labels, the more alike the more even."""
+        tilt = 1 + (1 - even) * np.linspace(-0.8, 0.8, rows)[:, None]
+        share = rng.dirichlet(np.full(n_labels, 40.0)) * np.ones((rows, 1))
+        share[:, -1:] *= tilt
+        share /= share.sum(axis=1, keepdims=True)
+        table = np.empty((rows, n_labels, n_labels))
+        for j in range(rows):
+            for y in range(n_labels):
+                mixed = 0.6 * np.eye(n_labels)[y] + 0.4 * share[j]
+                table[j, y] = rng.multinomial(400, mixed)
+        return table
+
+    points = []
+    for even in np.linspace(0, 1, n_points):
+        tables = {key: counts(even) for key in parts}
+        shown = tables[parts[0]] if parts else counts(even)
+        points.append(
+            {
+                "accuracy": float(evenhand.rates.overall_accuracy(shown)),
+                "rate": float(worst.ratio(shown[:n_groups])),
+                "sure": even < 0.8,
+                "counts": {key: table.tolist() for key, table in tables.items()},
+            }
+        )
+    points.sort(key=lambda point: point["rate"])
+    chosen = next((i for i, p in enumerate(points) if p["rate"] >= 0.8), None)
+    n = 400 * n_labels * rows
+    steps = list(range(1, 41))
+    return {
+        "title": "made up",
+        "asked": {
+            "label": "answer",
+            "favourable": ["label 1"] if n_labels == 2 else [f"label {c}" for c in range(n_labels)],
+            "sensitive": ["where"],
+            "notions": ["statistical_parity"],
+            "taus": [0.8],
+            "selection": "train",
+            "delta": None,
+        },
+        "reached": {
+            "feasible": chosen is not None,
+            "rate": points[chosen]["rate"] if chosen is not None else None,
+            "accuracy": points[chosen]["accuracy"] if chosen is not None else None,
+            "where": "on the training data",
+            "guarantee": None,
+        },
+        "rate": rate_record(worst),
+        "groups": [f"group {j}" for j in range(n_groups)],
+        "labels": [f"label {c}" for c in range(n_labels)],
+        "parts": [
+            {"key": key, "title": key.replace("_", " "), "n": n, "weighted": False} for key in parts
+        ],
+        "points": points,
+        "chosen": chosen,
+        "tau": 0.8,
+        "plain": {"counts": {key: counts(0).tolist() for key in parts}},
+        "curves": {
+            "leg": ["optimum"] * 10 + ["from optimum"] * 30,
+            "iteration": steps,
+            "loss_c": [1 / t for t in steps],
+            "loss_u": [-0.7 + 0.001 * t for t in steps],
+            "accuracy": [0.8 - 0.001 * t for t in steps],
+            "rate": [0.3 + 0.01 * t for t in steps],
+        },
+        "weights": [
+            {"name": f"input {i}", "fair": 0.1 * i, "plain": 1 - 0.2 * i} for i in range(6)
+        ],
+        "data": {
+            "rows": n * len(parts),
+            "rows_dropped": [],
+            "decisions": [],
+            "small_groups": {"tiny": 7} if small else {},
+            "fingerprint": "sha256:00",
+        },
+        "about": {"versions": {"evenhand": "0"}, "seed": None, "command": "", "created": ""},
+    }
