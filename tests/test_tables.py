@@ -171,9 +171,9 @@ class TestEncoder:
         encoder = TableEncoder().fit(frame())
         with pytest.raises(ValueError, match="no column 'city', which the model was trained with"):
             encoder.transform(frame().drop(columns="city"))
-        with pytest.raises(ValueError, match="'number' held numbers.*now 'x' in row 1"):
+        with pytest.raises(ValueError, match=r"'number' held numbers.*now 'x' in row 1"):
             encoder.transform(frame().assign(number="x"))
-        with pytest.raises(ValueError, match="'day' held dates.*now 'x' in row 1"):
+        with pytest.raises(ValueError, match=r"'day' held dates.*now 'x' in row 1"):
             encoder.transform(frame().assign(day="x"))
         with pytest.raises(ValueError, match="no column 'zip'"):
             TableEncoder(exclude="zip").fit(frame())
@@ -224,7 +224,7 @@ class TestPipeline:
     def test_missing_groups(self, people):
         X, y = people
         X = X.assign(sex=X["sex"].mask(np.arange(400) % 8 == 0))
-        with pytest.raises(ValueError, match="'sex' has 50 rows without a value.*never guessed"):
+        with pytest.raises(ValueError, match=r"'sex' has 50 rows without a value.*never guessed"):
             fair_pipeline("sex").fit(X, y)
         dropped = fair_pipeline("sex", missing_groups="drop").fit(X, y)
         assert dropped.n_dropped_ == 50

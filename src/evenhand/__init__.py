@@ -1,5 +1,8 @@
 """evenhand: fair classification with the whole accuracy–fairness frontier of one fit."""
 
+from importlib import import_module
+from typing import Any
+
 from evenhand._versions import show_versions
 from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier, FairnessWarning
@@ -10,11 +13,9 @@ from evenhand.displays import (
     TrajectoryDisplay,
 )
 from evenhand.frontier import Frontier
-from evenhand.persist import load_model, save_model
 from evenhand.rates import *  # noqa: F403
 from evenhand.rates import __all__ as _rates
 from evenhand.selection import Guarantee, HeldOut
-from evenhand.tables import TableEncoder, fair_pipeline
 from evenhand.trajectory import Trajectory
 
 __version__ = "0.1.0"
@@ -38,3 +39,21 @@ __all__ = [
     "show_versions",
     *_rates,
 ]
+
+# What only some need, from modules that import half of scikit-learn.
+_LATER = {
+    "TableEncoder": "evenhand.tables",
+    "fair_pipeline": "evenhand.tables",
+    "load_model": "evenhand.persist",
+    "save_model": "evenhand.persist",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -251,8 +251,8 @@ def _target(tau: float) -> float:
     help=(
         "Train a fair classifier on a table and write it, with a report, to files.\n\n"
         "A part of the table is held back as a test. The screen shows what was found in the "
-        "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was not "
-        "reached where the point was chosen; the model is written all the same."
+        "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was "
+        "not reached where the point was chosen; the model is written all the same."
     ),
     epilog=(
         "Examples: evenhand train loans.csv --label repaid --sensitive sex --tau 0.8 -o loans.model"
@@ -595,7 +595,7 @@ def _predict(
     ),
     epilog=(
         "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
-        " · evenhand compare loans.csv --label repaid --sensitive sex --method evenhand --method zafar"
+        " · evenhand compare loans.csv --label repaid --sensitive sex --method zafar"
     ),
 )
 def compare(
