@@ -20,6 +20,14 @@ from evenhand.trajectory import Trajectory
 
 __version__ = "0.1.0"
 
+# What only some need, from modules that import half of scikit-learn.
+_LATER = {
+    "TableEncoder": "evenhand.tables",
+    "fair_pipeline": "evenhand.tables",
+    "load_model": "evenhand.persist",
+    "save_model": "evenhand.persist",
+}
+
 __all__ = [
     "ComparisonDisplay",
     "FairBoostedClassifier",
@@ -30,23 +38,12 @@ __all__ = [
     "GroupRatesDisplay",
     "Guarantee",
     "HeldOut",
-    "TableEncoder",
     "Trajectory",
     "TrajectoryDisplay",
-    "fair_pipeline",
-    "load_model",
-    "save_model",
     "show_versions",
+    *_LATER,
     *_rates,
 ]
-
-# What only some need, from modules that import half of scikit-learn.
-_LATER = {
-    "TableEncoder": "evenhand.tables",
-    "fair_pipeline": "evenhand.tables",
-    "load_model": "evenhand.persist",
-    "save_model": "evenhand.persist",
-}
 
 
 def __getattr__(name: str) -> Any:

@@ -658,13 +658,30 @@ def compare(
 
 
 @app.command(
-    help=("List the datasets that come with evenhand or that it can fetch."),
-    epilog="Examples: evenhand datasets · evenhand datasets --json",
+    help=(
+        "List the datasets that come with evenhand or that it can fetch, or write one as a CSV to "
+        "try things on."
+    ),
+    epilog="Examples: evenhand datasets · evenhand datasets german -o loans.csv",
 )
-def datasets(as_json: AsJson = False) -> None:
-    """List the datasets; ``help`` above is what a user sees."""
-    from evenhand.workflow import dataset_list
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV to write.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the datasets or write one; ``help`` above is what a user sees."""
+    from evenhand.workflow import dataset_frame, dataset_list
 
+    if name is not None:
+        with _plain_errors("No file was written or changed."):
+            if out is None:
+                raise ValueError(f"say where to write {name} to: -o {name}.csv.")
+            _writable(out)
+            frame = dataset_frame(name)
+            _write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+        about = {"out": str(out), "rows": len(frame)}
+        typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
+        return
     listed = dataset_list()
     if as_json:
         typer.echo(json.dumps(listed))

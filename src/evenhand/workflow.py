@@ -34,7 +34,16 @@ from evenhand.tables import (
     take_table_rows,
 )
 
-__all__ = ["audit", "fingerprint", "label_values", "summarise", "train"]
+__all__ = [
+    "audit",
+    "compare_methods",
+    "dataset_frame",
+    "dataset_list",
+    "fingerprint",
+    "label_values",
+    "summarise",
+    "train",
+]
 
 # More labels than this are no labels but a quantity.
 MOST_LABELS = 20
@@ -673,3 +682,23 @@ def dataset_list() -> list[dict[str, Any]]:
         }
         for d in DATASETS.values()
     ]
+
+
+def dataset_frame(name: str) -> pd.DataFrame:
+    """Give a dataset's table with its label and sensitive columns in it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in :data:`evenhand.datasets.DATASETS`.
+    """
+    from evenhand import datasets
+
+    if name not in datasets.DATASETS:
+        raise ValueError(
+            f"there is no dataset {name!r}; there are {_listed(list(datasets.DATASETS))}."
+        )
+    record = datasets.DATASETS[name]
+    data = getattr(datasets, record.loader)()
+    missing = {} if record.label in data.frame else {record.label: data.target}
+    return pd.DataFrame(data.frame.assign(**missing))
