@@ -22,12 +22,15 @@ def _picture(model: Any) -> str:
     if not len(front):
         return ""
     rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
-    low, high = float(accuracy.min()), float(accuracy.max())
+    # The last hair of rate may cost all accuracy; it is left out unless it was chosen.
+    shown = accuracy[(rate <= 0.995) | (np.arange(len(rate)) == len(rate) - 1)]
+    low, high = float(shown.min()), float(accuracy.max())
     left = min(float(np.nanmin(rate)), float(np.max(model.tau)))
 
     def place(r: float, a: float) -> tuple[float, float]:
         x = MARGIN + (WIDTH - 2 * MARGIN) * (r - left) / max(1 - left, 1e-9)
-        y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * (a - low) / max(high - low, 1e-9)
+        share = max(a - low, 0.0) / max(high - low, 1e-9)
+        y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share
         return round(x, 1), round(y, 1)
 
     steps = [place(r, a) for r, a in zip(front.rate, front.accuracy, strict=True)]
