@@ -19,6 +19,7 @@ ORDER = [
     "oracle",
     "updates",
     "solvers",
+    "paths",
     "trajectory",
     "frontier",
     "inputs",

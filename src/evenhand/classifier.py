@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -34,6 +34,7 @@ from evenhand.inputs import (
 )
 from evenhand.notions import READINGS, find_notion
 from evenhand.oracle import Oracle
+from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
 from evenhand.selection import (
     HeldOut,
@@ -109,9 +110,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic"}, default="agd"
+    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic", "soft_rate", \
+            "cost_sensitive"}, default="agd"
         Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
-        method.
+        method. ``"soft_rate"`` and ``"cost_sensitive"`` do without an adversary: they walk over
+        multipliers of the groups' rates (:mod:`evenhand.paths`), and ``update``,
+        ``adversary_sign``, ``alpha``, ``alpha_power``, ``mu`` and ``degree`` are ignored.
     update : {"modified", "normal", "conflict"}, default="modified"
         With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
@@ -243,7 +247,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
-        "solver": [StrOptions(set(SOLVERS))],
+        "solver": [StrOptions({*SOLVERS, *PATHS})],
         "update": [StrOptions(set(RULES))],
         "adversary_sign": [Options(Integral, {-1, 1}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -408,7 +412,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
         ``reset=False``: the data are for an estimator that is fitted already.
         """
-        find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
+        # Its errors come before those of the data.
+        notion = find_notion(self.notion, self.degree, self.tau)
+        if self.solver in PATHS:
+            PATHS[self.solver].check(notion)
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
@@ -571,15 +578,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                         trouble = "the unconstrained optimum was not reached in 200 iterations"
                     trajectory.keep(starts["optimum"])
                 for leg in legs:
-                    iterations = solve(
-                        oracle,
-                        starts[leg],
-                        solver=SOLVERS[self.solver](),
-                        rule=RULES[self.update],
-                        schedule=power_schedule(self.alpha, self.alpha_power),
-                        max_iter=self.max_iter,
-                        step=self.step,
-                    )
+                    iterations = self._leg(oracle, starts[leg])
                     t = 0
                     for iteration in iterations:
                         t = iteration.t
@@ -599,6 +598,28 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             trajectory.keep(starts["zero"])
         self.n_iter_, self.converged_ = max(done, 1), not trouble
         return trouble
+
+    def _leg(self, oracle: Oracle, start: NDArray[np.float64]) -> Iterator[Iteration]:
+        """Run from a start."""
+        if self.solver in PATHS:
+            return solve(
+                Walk(oracle, PATHS[self.solver], self.max_iter),
+                start,
+                solver=SOLVERS["agd"](),
+                rule=RULES["normal"],
+                schedule=lambda t: 1.0,
+                max_iter=self.max_iter,
+                step=self.step,
+            )
+        return solve(
+            oracle,
+            start,
+            solver=SOLVERS[self.solver](),
+            rule=RULES[self.update],
+            schedule=power_schedule(self.alpha, self.alpha_power),
+            max_iter=self.max_iter,
+            step=self.step,
+        )
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for ``tau``."""

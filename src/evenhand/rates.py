@@ -83,6 +83,11 @@ class Rate:
             return "statistical rate"
         return f"{self.name.replace('_', ' ')} ratio"
 
+    @property
+    def fixed_denominator(self) -> bool:
+        """Whether predictions do not change the denominator: the rate is linear in them then."""
+        return all((y, 1 - p) in self.denominator for y, p in self.denominator)
+
     def _fractions(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Numerator and denominator of each group's rate."""
         c = np.asarray(counts, dtype=np.float64)
