@@ -25,6 +25,7 @@ ORDER = [
     "inputs",
     "progress",
     "selection",
+    "averaging",
     "classifier",
     "theory",
     "peers",

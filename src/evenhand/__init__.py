@@ -1,6 +1,7 @@
 """evenhand: fair classification with the whole accuracy–fairness frontier of one fit."""
 
 from evenhand._versions import show_versions
+from evenhand.averaging import AveragedClassifier
 from evenhand.classifier import FairClassifier, FairnessWarning
 from evenhand.displays import ComparisonDisplay, FrontierDisplay
 from evenhand.frontier import Frontier
@@ -12,6 +13,7 @@ from evenhand.trajectory import Trajectory
 __version__ = "0.1.0"
 
 __all__ = [
+    "AveragedClassifier",
     "ComparisonDisplay",
     "FairClassifier",
     "FairnessWarning",

@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.frontier import Frontier, sweep
+from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
+from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
     as_table,
@@ -36,7 +37,9 @@ from evenhand.notions import READINGS, find_notion
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
+from evenhand.rates import RATES
 from evenhand.selection import (
+    Choice,
     HeldOut,
     candidates,
     check_part,
@@ -625,17 +628,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """Take the frontier's point for ``tau``."""
         tau = float(np.max(self.tau))
         choice = choose(self.frontier_, self.held_out_, self._rate, tau, certify=self._certify)
-        point = self.point_ = choice.point
-        w = self.trajectory_.iterates[point.iterate]
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        self.coef_[0, self._inputs] = w[:-1]
-        self.intercept_ = np.array([w[-1] - point.cut])
-        self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
-        if self.extra_column == "noise":
-            self.noise_coef_ = float(w[-1])
-            self.intercept_ = np.array([-point.cut])
-        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
-        self.guarantee_ = choice.guarantee
+        point = self._take(choice)
         if not point.feasible:
             best = (
                 f"the highest rate found is {self.rate_:.3f}"
@@ -649,6 +642,21 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
         return self
+
+    def _take(self, choice: Choice) -> Point:
+        """Be the classifier of a point."""
+        point = self.point_ = choice.point
+        w = self.trajectory_.iterates[point.iterate]
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        self.coef_[0, self._inputs] = w[:-1]
+        self.intercept_ = np.array([w[-1] - point.cut])
+        self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
+        if self.extra_column == "noise":
+            self.noise_coef_ = float(w[-1])
+            self.intercept_ = np.array([-point.cut])
+        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
+        self.guarantee_ = choice.guarantee
+        return point
 
     def at(self, tau: float) -> FairClassifier:
         """Give the same fit at another target, without training and without data.
@@ -668,6 +676,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         FairClassifier
             A fitted classifier; this one stays as it is.
         """
+        return self._aimed(tau)._choose()
+
+    def _aimed(self, tau: float) -> FairClassifier:
+        """Give a copy with another target."""
         check_is_fitted(self)
         other = copy(self)
         other.tau = tau
@@ -676,7 +688,55 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"tau={tau}; give one number, the target of the strictest notion.")
         if np.ndim(self.tau):
             other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
-        return other._choose()
+        return other
+
+    def averaged(self, tau: float | None = None) -> AveragedClassifier:
+        """Mix a few points at random into a classifier that is exactly as fair as it must be.
+
+        Two equal rows may then get different answers. The mixture is the most accurate one of the
+        points that :meth:`at` and certificates choose from, on the rows they are chosen on: the
+        frontier's, and those of equal accuracy and surer rates. (Among all cuts of all iterates
+        there are mixtures that look better on the training data, and are not on new rows.) Only for
+        rates whose denominator no prediction changes.
+
+        Parameters
+        ----------
+        tau : float, optional
+            The target, as in :meth:`at`; that of the fit by default.
+
+        Returns
+        -------
+        AveragedClassifier
+            A fitted classifier of at most m + 1 points, with m constraints: one for each ordered
+            pair of groups and each rate. If no mixture reaches ``tau``, it is the one point that
+            :meth:`at` would give, with ``feasible_=False`` and a ``FairnessWarning``.
+        """
+        check_is_fitted(self)
+        check_linear(self._rate)
+        if self._certify is not None:
+            raise ValueError(
+                "selection='certified' certifies one point, and a mixture of several is none; use "
+                "at(tau), or average a fit with selection='holdout'."
+            )
+        aimed = copy(self) if tau is None else self._aimed(tau)
+        target, held = float(np.max(aimed.tau)), self.held_out_
+        points = candidates(self.frontier_) if held is None else held.points
+        counts = points.counts if held is None else held.counts
+        mixture = best_mixture(counts, len(points.groups), self._rate, target)
+        if mixture is None:
+            aimed._choose()  # says that tau is out of reach
+            return AveragedClassifier(
+                [aimed], [1.0], target, aimed.rate_, aimed.accuracy_, self.random_state
+            )
+        rates = self._rate.ratio(counts[:, : len(points.groups)])
+        accuracies = RATES["accuracy"].per_group(counts.sum(axis=1))
+        models = [copy(self) for _ in mixture.points]
+        for model, i in zip(models, mixture.points, strict=True):
+            point = _point(points, i, feasible=bool(rates[i] >= target))
+            model._take(Choice(point, float(rates[i]), float(accuracies[i])))
+        return AveragedClassifier(
+            models, mixture.weights, target, mixture.rate, mixture.accuracy, self.random_state
+        )
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         r"""Score less the chosen cut; positive means ``classes_[1]``.
