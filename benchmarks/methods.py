@@ -1,6 +1,6 @@
 """The saddle-point methods and the paths side by side, all with their defaults: the docs' table.
 
-    python benchmarks/methods.py [adult compas german rho] [--notion equalized_odds] [--validation]
+    python benchmarks/methods.py [adult compas german rho] [--notion NAME] [--max-iter 200]
 
 Splits are 70/30, stratified on label and group; points are selected on training data, for many τ;
 figures are on test data. A method's curve goes through its mean test rates and accuracies over the
@@ -92,7 +92,7 @@ def expected_counts(model, part):
     return np.stack(sums, axis=-1).reshape(len(groups), 2, 2)
 
 
-def run(name, seed, notion, validation):
+def run(name, seed, notion, validation, max_iter):
     """Rows of the csv for one split: every method, every τ."""
     part, record, rows = load(name, seed, validation), NOTIONS[notion](2), []
     models = {}
@@ -107,7 +107,7 @@ def run(name, seed, notion, validation):
                 extra = (time.perf_counter() - start) / len(TAUS)
                 seconds = extra + rows[0]["seconds"]
             else:
-                model = models[method] = FairClassifier(notion, **params)
+                model = models[method] = FairClassifier(notion, max_iter=max_iter, **params)
                 model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
                 seconds = time.perf_counter() - start
                 answers = [model.at(tau) for tau in TAUS]
@@ -129,15 +129,21 @@ def run(name, seed, notion, validation):
     return rows
 
 
+def variant(args):
+    """Name of other than the default settings, for files."""
+    budget = f"-{args.max_iter}" * (args.max_iter != FairClassifier().max_iter)
+    return budget + "-validation" * args.validation
+
+
 def study(name, n_splits, args):
     """Do the splits that are not in the csv yet; give those asked for."""
-    what = f"{name}-{args.notion}{'-validation' * args.validation}"
-    path = args.out / f"{what}.csv"
+    path = args.out / f"{name}-{args.notion}{variant(args)}.csv"
     known = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
     seeds = [seed for seed in range(n_splits) if seed not in set(known["split"])]
     if seeds:
         pool = Parallel(n_jobs=args.jobs, return_as="generator_unordered")
-        calls = (delayed(run)(name, seed, args.notion, args.validation) for seed in seeds)
+        options = (args.notion, args.validation, args.max_iter)
+        calls = (delayed(run)(name, seed, *options) for seed in seeds)
         with job_bar(1, len(seeds)) as advance:
             for rows in pool(calls):
                 frame = pd.DataFrame(rows)[COLUMNS]
@@ -151,11 +157,11 @@ def read(part, at):
     """Accuracy of a method at a rate on each split, by its curve through the means over the splits.
 
     With R and A the mean rate and accuracy of each τ, the curve at a rate is the local line through
-    the points within WINDOW of it: the sum of l_k A_k, of slope b, with weights l that make the sum
-    of l_k R_k the rate. A split's share in it is the sum of l_k (A_ik - b (R_ik - R_k)): what its
-    accuracy would be at the rate itself. No point is picked for being good on test data. Where the
-    least τ is as fair already, nothing is given up, and its accuracy counts; NaN where the curve
-    does not reach.
+    the points within WINDOW of it, and one on either side: the sum of l_k A_k, of slope b, with
+    weights l that make the sum of l_k R_k the rate. A split's share in it is the sum of
+    l_k (A_ik - b (R_ik - R_k)): what its accuracy would be at the rate itself. No point is picked
+    for being good on test data. Where the least τ is as fair already, nothing is given up, and its
+    accuracy counts; NaN where the curve does not reach.
     """
     part = part.assign(eligible=part["eligible"].astype(float))
     accuracy, rate, eligible = (
@@ -169,7 +175,10 @@ def read(part, at):
         return np.full(len(accuracy), np.nan)
     if R[0] >= at:
         return accuracy[:, 0]
-    near = np.maximum(1 - np.abs(R - at) / WINDOW, 0.0)
+    # A curve that jumps over the rate has no point so near: then the neighbours on either side.
+    off = R - at
+    gap = max(-off[off <= 0].max(), off[off >= 0].min())
+    near = np.maximum(1 - np.abs(off) / max(WINDOW, 1.01 * gap), 0.0)
     centre = near @ R / near.sum()
     spread = near @ (R - centre) ** 2
     line = near / near.sum()
@@ -221,6 +230,7 @@ def main():
     parser.add_argument("--splits", type=int, default=10, help="of Adult")
     parser.add_argument("--small-splits", type=int, default=20, help="of COMPAS and German")
     parser.add_argument("--notion", default="statistical_parity")
+    parser.add_argument("--max-iter", type=int, default=FairClassifier().max_iter)
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/methods")
@@ -244,8 +254,7 @@ def main():
     lines[-1] += f". On all {len(args.datasets)} tables: **{answer}**."
     text = "\n".join(lines) + "\n"
     suffix = "" if args.notion == "statistical_parity" else f"-{args.notion}"
-    suffix += "-validation" * args.validation
-    (args.out / f"methods{suffix}.md").write_text(text, encoding="utf-8")
+    (args.out / f"methods{suffix}{variant(args)}.md").write_text(text, encoding="utf-8")
     print(text)
 
 

@@ -113,12 +113,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic", "soft_rate", \
-            "cost_sensitive"}, default="agd"
-        Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
-        method. ``"soft_rate"`` and ``"cost_sensitive"`` do without an adversary: they walk over
-        multipliers of the groups' rates (:mod:`evenhand.paths`), and ``update``,
-        ``adversary_sign``, ``alpha``, ``alpha_power``, ``mu`` and ``degree`` are ignored.
+    solver : str, default="agd"
+        ``"agd"`` is accelerated (AGD+), ``"gd"`` plain, ``"agd_printed"`` the paper's Algorithm 2
+        to the letter; ``"extragradient"`` and ``"optimistic"`` are other saddle-point methods.
+        ``"soft_rate"`` and ``"cost_sensitive"`` do without an adversary: they walk over multipliers
+        of the groups' rates (:class:`evenhand.paths.SoftRatePath`,
+        :class:`evenhand.paths.CostSensitivePath`), and ``update``, ``adversary_sign``, ``alpha``,
+        ``alpha_power``, ``mu`` and ``degree`` are ignored.
     update : {"modified", "normal", "conflict"}, default="modified"
         With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
