@@ -150,6 +150,23 @@ def test_weights_labels_and_noise():
     assert min(rates) / max(rates) == pytest.approx(mixed.rate_)
 
 
+def test_many_labels_and_cuts_by_group():
+    X, y, z = make_problem(1000)
+    many = y + (X[:, 2] > 0.8)
+    model = FairClassifier(tau=0.7).fit(X, many, sensitive_features=z)
+    p = model.averaged().predict_proba(X)
+    assert p.shape == (1000, 3)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.mean(p[np.arange(1000), many]) == pytest.approx(model.averaged().accuracy_)
+    cuts = FairClassifier(tau=0.9, group_cuts=True, pos_label=0)
+    mixed = cuts.fit(X, y, sensitive_features=z).averaged()
+    p = mixed.predict_proba(X, sensitive_features=z)
+    assert np.mean(p[np.arange(1000), y]) == pytest.approx(mixed.accuracy_)
+    rates = [p[z == j, 0].mean() for j in (0, 1)]
+    assert min(rates) / max(rates) == pytest.approx(mixed.rate_)
+    assert set(mixed.predict(X, sensitive_features=z)) == {0, 1}
+
+
 def test_refusals():
     with pytest.raises(NotFittedError):
         FairClassifier().averaged()

@@ -179,6 +179,17 @@ def test_every_notion_fits_or_is_refused_in_a_sentence(name, groups):
         assert np.isfinite(model.trajectory_.to_frame().drop(columns="leg").to_numpy(float)).all()
 
 
+@pytest.mark.parametrize("name", PATHS)
+def test_favourable_labels_group_cuts_and_many_labels(name):
+    X, y, z = make_problem(600)
+    a = fit(X, y, z, solver=name, max_iter=40)
+    b = fit(X, 1 - y, z, solver=name, max_iter=40, pos_label=0)
+    np.testing.assert_allclose(a.frontier_.rate, b.frontier_.rate)
+    assert fit(X, y, z, solver=name, max_iter=40, group_cuts=True).feasible_
+    with pytest.raises(ValueError, match=f"solver='{name}' is for two labels"):
+        fit(X, y + (X[:, 2] > 1), z, solver=name)
+
+
 def test_a_refusal_names_the_part_that_is_refused():
     X, y, z = make_problem(60)
     with pytest.raises(ValueError, match="notion='predictive_parity'"):

@@ -571,3 +571,32 @@ def test_certificate_refuses_what_it_cannot_judge(problem):
 def test_certificate_names_what_it_cannot_judge():
     with pytest.raises(TypeError, match="needs a FairClassifier, not a LogisticRegression"):
         certificate(LogisticRegression(), None, None)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"notion": ["statistical_parity", "equal_opportunity"]}, 2, "several notions"),
+        ({}, 3, "more than two labels"),
+        ({"group_cuts": True}, 2, "group_cuts=True"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+def test_certificate_says_what_it_is_for(params, y, message):
+    rng = np.random.default_rng(0)
+    X, y, z = rng.standard_normal((90, 2)), rng.integers(0, y, 90), rng.integers(0, 2, 90)
+    model = FairClassifier(max_iter=5, **params).fit(X, y, sensitive_features=z)
+    with pytest.raises(ValueError, match=f"one cut for everybody.*fitted with {message}"):
+        certificate(model, X, y, sensitive_features=z)
+
+
+def test_certificate_of_the_smaller_label_as_favourable():
+    rng = np.random.default_rng(0)
+    X, z = rng.standard_normal((300, 2)), rng.integers(0, 2, 300)
+    y = (X[:, 0] + 0.5 * z + rng.standard_normal(300) > 0).astype(int)
+    ours = FairClassifier(pos_label=0).fit(X, y, sensitive_features=z)
+    other = FairClassifier().fit(X, 1 - y, sensitive_features=z)
+    one = certificate(ours, X, y, sensitive_features=z)
+    two = certificate(other, X, 1 - y, sensitive_features=z)
+    assert one.delta == pytest.approx(two.delta)
+    assert one.epsilon == pytest.approx(two.epsilon)

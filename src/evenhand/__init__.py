@@ -2,6 +2,7 @@
 
 from evenhand._versions import show_versions
 from evenhand.averaging import AveragedClassifier
+from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier, FairnessWarning
 from evenhand.displays import ComparisonDisplay, FrontierDisplay
 from evenhand.frontier import Frontier
@@ -15,6 +16,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AveragedClassifier",
     "ComparisonDisplay",
+    "FairBoostedClassifier",
     "FairClassifier",
     "FairnessWarning",
     "Frontier",

@@ -31,7 +31,7 @@ from scipy.optimize import linprog
 from sklearn.utils import check_random_state
 
 from evenhand.frontier import Point
-from evenhand.rates import RATES, AnyRate
+from evenhand.rates import AnyRate, overall_accuracy
 
 __all__ = ["AveragedClassifier", "Mixture", "best_mixture", "check_linear", "mix", "to_spare"]
 
@@ -59,7 +59,7 @@ def to_spare(counts: FloatArray, rate: AnyRate, tau: float) -> FloatArray:
 
     Parameters
     ----------
-    counts : ndarray of shape (n_points, n_groups, 2, 2)
+    counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
         Weight per group × label × prediction.
     rate : Rate or WorstRate
         The rate, or several with shares c of the target.
@@ -160,14 +160,14 @@ def best_mixture(counts: FloatArray, n_groups: int, rate: AnyRate, tau: float) -
     usable = np.flatnonzero(np.isfinite(spare).all(axis=1))
     if not len(usable):
         return None
-    right = RATES["accuracy"].per_group(counts.sum(axis=1))
+    right = overall_accuracy(counts)
     q = mix(right[usable], spare[usable])
     if q is None:
         return None
     index, weights = usable[q > 0], q[q > 0]
     mean = np.tensordot(weights, counts[index], axes=1)
-    accuracy = RATES["accuracy"].per_group(mean.sum(axis=0))
-    return Mixture(index, weights, float(rate.ratio(mean[:n_groups])), float(accuracy))
+    figures = rate.ratio(mean[:n_groups]), overall_accuracy(mean)
+    return Mixture(index, weights, *map(float, figures))
 
 
 class AveragedClassifier:
@@ -195,8 +195,8 @@ class AveragedClassifier:
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the favourable one.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order.
     estimators_ : list of FairClassifier
         The classifiers that are drawn from.
     points_ : list of Point
@@ -236,43 +236,49 @@ class AveragedClassifier:
         self.rate_, self.accuracy_ = rate, accuracy
         self.feasible_ = rate >= tau - ROUNDING
 
-    def _positive(self, X: Any) -> NDArray[np.bool_]:
-        """Every point's answer to each row, shape (n_samples, n_points)."""
-        return np.column_stack([model.decision_function(X) > 0 for model in self.estimators_])
+    def _answers(self, X: Any, sensitive_features: Any) -> NDArray[np.intp]:
+        """Every point's answer to each row as a number of ``classes_``."""
+        every = [m.predict(X, sensitive_features=sensitive_features) for m in self.estimators_]
+        return np.searchsorted(self.classes_, np.column_stack(every))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row, by a point drawn for it.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like, optional
+            Group of each row; needed with ``group_cuts``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        answers = self._positive(X)
+        answers = self._answers(X, sensitive_features)
         random = check_random_state(self.random_state)
         drawn = random.choice(len(self.weights_), size=len(answers), p=self.weights_)
-        return self.classes_[answers[np.arange(len(answers)), drawn].astype(np.intp)]
+        return self.classes_[answers[np.arange(len(answers)), drawn]]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Probability with which :meth:`predict` gives each label; not that of the label itself.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like, optional
+            Group of each row; needed with ``group_cuts``.
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        positive = np.minimum(self._positive(X) @ self.weights_, 1.0)
-        return np.column_stack([1 - positive, positive])
+        answers = self._answers(X, sensitive_features)
+        share = [(answers == c) @ self.weights_ for c in range(len(self.classes_))]
+        return np.minimum(np.column_stack(share), 1.0)
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{w:.3g}" for w in self.weights_)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
+from evenhand.cuts import decide
 from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
@@ -27,17 +28,18 @@ from evenhand.inputs import (
     check_scales,
     check_sizes,
     check_weights,
+    code_known_groups,
     code_rows,
     find_groups,
     group_column,
     merge_alike,
     take_rows,
 )
-from evenhand.notions import READINGS, find_notion
+from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
-from evenhand.rates import RATES
+from evenhand.rates import overall_accuracy
 from evenhand.selection import (
     Choice,
     HeldOut,
@@ -72,6 +74,8 @@ PLACES = {
     "crossfit": "out of fold",
     "certified": "on the held-out rows",
 }
+NO_ROWS = np.empty(0, dtype=np.intp)
+View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
 
 
 class FairnessWarning(UserWarning):
@@ -95,8 +99,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     Points are compared by rates less a margin for luck, so that the frontier of a small table is
     not made of the luckiest of its points; τ is held against the rate itself.
 
-    The favourable outcome is ``classes_[1]``, the larger label. Inputs are used as they are: bring
-    them to similar scales first, for instance with ``StandardScaler``.
+    The favourable outcome is the larger label unless ``pos_label`` names another. Of more than two
+    labels the classifier is a softmax, and every label counts as favourable, the worst of their
+    rates deciding, unless ``pos_label`` names one. Inputs are used as they are: bring them to
+    similar scales first, for instance with ``StandardScaler``.
 
     Parameters
     ----------
@@ -119,7 +125,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         ``"soft_rate"`` and ``"cost_sensitive"`` do without an adversary: they walk over multipliers
         of the groups' rates (:class:`evenhand.paths.SoftRatePath`,
         :class:`evenhand.paths.CostSensitivePath`), and ``update``, ``adversary_sign``, ``alpha``,
-        ``alpha_power``, ``mu`` and ``degree`` are ignored.
+        ``alpha_power``, ``mu`` and ``degree`` are ignored. These two are for two labels.
     update : {"modified", "normal", "conflict"}, default="modified"
         With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
@@ -181,22 +187,33 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     min_group_size : int, default=30
         Of more than two groups, those with fewer rows are fitted but not compared: their rates are
         mostly chance. They are in ``small_groups_``.
+    pos_label : label, optional
+        The favourable label. By default the larger of two, and each of more than two.
+    survey_weights : bool, default=False
+        What ``sample_weight`` means: how many rows a row stands for because they are the same, or,
+        if True, how many people a row of a survey speaks for. Losses and rates are the same; the
+        margin for luck then rests on the rows that were asked, not on those they speak for.
+    group_cuts : bool, default=False
+        Attribute-aware: the group of each row is known when predicting, ``predict`` needs it, and
+        each group has its own cut. Whether the law allows that is for the user to know. Two labels
+        only.
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. The adversary then guesses its value, and
         rates are compared between bins: as many of equal size, or those between the values given.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the favourable one.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in sorted order.
     groups_ : ndarray of shape (n_groups,)
         The groups that are compared.
     small_groups_ : dict
         Groups too small to be compared, and how many rows they have.
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the chosen point.
-    intercept_ : ndarray of shape (1,)
-        Intercept less the chosen cut.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the chosen point, of two labels for ``classes_[1]``.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercept less the chosen cut. With ``group_cuts`` one for each of ``groups_``; if there are
+        small groups, theirs is the last.
     noise_coef_ : float
         Weight of the noise column; only with ``extra_column="noise"``.
     frontier_ : Frontier
@@ -273,6 +290,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "pos_label": [object],  # looked up among the labels at fit
+        "survey_weights": ["boolean"],
+        "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
     }
 
@@ -305,6 +325,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         verbose: int = 0,
         n_iterates: int = 100,
         min_group_size: int = 30,
+        pos_label: Any = None,
+        survey_weights: bool = False,
+        group_cuts: bool = False,
         bins: Any = None,
     ) -> None:
         self.notion = notion
@@ -333,14 +356,21 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.n_iterates = n_iterates
         self.min_group_size = min_group_size
+        self.pos_label = pos_label
+        self.survey_weights = survey_weights
+        self.group_cuts = group_cuts
         self.bins = bins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
+
+    @property
+    def needs_group(self) -> bool:
+        """Whether ``predict`` must be told each row's group."""
+        return bool(self.group_cuts)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")  # the last of what a fit sets, unlike n_features_in_
@@ -355,13 +385,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs, numeric and of similar scales. float32 stays float32.
         y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
+            Labels of any type, two or more.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
             Group of each row, values of any type; several columns are crossed. Not needed if the
             constructor's ``sensitive_feature`` says where to find it.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
-            to 1.
+            to 1. Those of a survey need ``survey_weights=True``.
 
         Returns
         -------
@@ -370,37 +400,50 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         rows, random = self._rows(X, y, sensitive_features, sample_weight)
+
+        def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
+            return rows if fitted is None else take_rows(rows, fitted), take_rows(rows, held)
+
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return self._choose(self._learn(rows, random, view, names[rows.inputs]))
+
+    def _learn(
+        self, rows: CodedRows, random: np.random.RandomState, view: View, names: Any = None
+    ) -> str:
+        """Find the frontier, measured as the selection asks; return what went wrong, if anything.
+
+        ``view(fitted, held)`` gives the rows of these numbers (None: all; no others then) with the
+        inputs that a fit to the former makes of them. With ``names`` the scales of the inputs are
+        checked.
+        """
         parts = self._parts(rows, random)
         split = self.selection in ("holdout", "certified")
-        oracle = self._oracle(take_rows(rows, parts[0][0]) if split else rows)
-        self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, rows.inputs
-        self.small_groups_ = rows.small
+        fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
+        oracle = self._oracle(fitted)
+        self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, fitted.inputs
+        self.small_groups_, self._edges = rows.small, rows.edges
+        self._labels, self._by_group = self._label_order(rows.classes), self.group_cuts
+        self._sign = 1 if self._labels[-1] == self.classes_[-1] else -1
         self._rate = oracle.notion.rate
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        check_scales(oracle.column_scale, names[rows.inputs])
+        if names is not None:
+            check_scales(oracle.column_scale, names, stacklevel=4)
         trouble = self._explore(oracle)
+        each = "rows of each label" if len(self._favourable(rows)) > 1 else "positives"
+        chance = " and a rate better than chance" * oracle.notion.better_than_chance
         self._requirement = (
-            f"between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted positives in "
-            f"every group{' and a rate better than chance' * oracle.notion.better_than_chance}"
+            f"between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted {each} in every "
+            f"group{chance}"
         )
         # As of this fit, whatever set_params does before `at`.
         self._certify = self.delta if self.selection == "certified" else None
         self._where = PLACES[self.selection]
         self.held_out_ = None
         if split:
-            fitted, held = parts[0]
-            self.held_out_ = self._measure(take_rows(rows, held), len(fitted))
+            self.held_out_ = self._measure(held, len(fitted.y))
         elif parts:
-            self.held_out_, later = self._cross_fit(rows, parts)
+            self.held_out_, later = self._cross_fit(len(rows.y), parts, view)
             trouble = trouble or later
-        if trouble:
-            self.converged_ = False
-            warnings.warn(
-                f"{trouble}; the best point found so far is used.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self._choose()
+        return trouble
 
     def _rows(
         self,
@@ -416,10 +459,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
         ``reset=False``: the data are for an estimator that is fitted already.
         """
-        # Its errors come before those of the data.
-        notion = find_notion(self.notion, self.degree, self.tau)
-        if self.solver in PATHS:
-            PATHS[self.solver].check(notion)
+        find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
@@ -434,7 +474,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             order="C",
         )
         check_sizes(X)
-        weight, used = check_weights(X, sample_weight)
+        weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         groups = find_groups(table, column, where, sensitive_features, used)
         rows = code_rows(
             X,
@@ -446,22 +486,64 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             min_group_size=self.min_group_size,
             bins=self.bins,
             two_groups=False,
+            two_labels=False,
         )
+        self._check_labels(rows.classes)
+        if self._label_order(rows.classes)[-1] != rows.classes[-1]:
+            rows = rows._replace(y=1 - rows.y)
         random = check_random_state(self.random_state)
         if self.extra_column == "noise":
             extra = random.uniform(size=X.shape[0])
             rows = rows._replace(extra=extra if used is None else extra[used])
         return rows, random
 
+    def _check_labels(self, classes: NDArray[Any]) -> None:
+        """Refuse a favourable label that is none, and what is for two labels with many."""
+        if self.pos_label is not None and self.pos_label not in classes.tolist():
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not among the labels: "
+                f"{', '.join(map(repr, classes.tolist()[:10]))}."
+            )
+        path, noise = self.solver in PATHS, self.extra_column == "noise"
+        if len(classes) > 2 and (self.group_cuts or noise or path):
+            what = "group_cuts=True" if self.group_cuts else "extra_column='noise'"
+            what = f"solver={self.solver!r}" if path else what
+            raise ValueError(
+                f"{what} is for two labels; y has {len(classes)}: "
+                f"{', '.join(map(repr, classes.tolist()[:10]))}."
+            )
+
+    def _label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Put the labels in the order of their numbers: of two the favourable one is second."""
+        first = len(classes) == 2 and self.pos_label == classes.tolist()[0]
+        return classes[::-1] if first else classes
+
+    def _favourable(self, rows: CodedRows) -> list[int]:
+        """Numbers of the labels that count as favourable."""
+        n = len(rows.classes)
+        if n == 2:
+            return [1]
+        return (
+            list(range(n))
+            if self.pos_label is None
+            else [rows.classes.tolist().index(self.pos_label)]
+        )
+
     def _oracle(self, rows: CodedRows) -> Oracle:
         """Make the oracle of a fit to the rows."""
         noise = rows.extra is not None
         rows = rows if noise else merge_alike(rows)
+        notion = find_notion(self.notion, self.degree, self.tau)
+        if self.solver in PATHS:
+            PATHS[self.solver].check(notion)
+        if len(rows.classes) > 2:
+            notion = of_labels(notion, self._favourable(rows), len(rows.classes))
         return Oracle(
             rows.X,
             rows.y,
             rows.z,
-            notion=find_notion(self.notion, self.degree, self.tau),
+            notion=notion,
+            n_labels=len(rows.classes),
             n_groups=len(rows.groups),
             quantity=rows.quantity,
             reading=self.reading,
@@ -482,7 +564,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         if self.selection == "certified":
             check_unweighted(rows.weight)
         groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
-        names, n = (groups, rows.classes.tolist()), len(rows.y)
+        names, n = (groups, self._label_order(rows.classes).tolist()), len(rows.y)
         strata = label_strata(rows.z, rows.y, names, self.selection)
         # Bounds are exact only if the held-out labels do not depend on those fitted to.
         strata = rows.z if self.selection == "certified" else strata
@@ -506,8 +588,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             oracle,
             self.trajectory_.iterates,
             cut=self.cut,
+            by_group=self.group_cuts,
             min_share=self.min_share,
             groups=self.groups_.tolist(),
+            labels=self._labels.tolist(),
         )
         if not self.frontier_.complete:
             trouble = "the fit was interrupted while its frontier was swept"
@@ -516,7 +600,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _count(self, points: Frontier, rows: CodedRows) -> NDArray[np.float64]:
         """Count what the points, and behind them the last iterate, predict for other rows."""
-        cell, kinds = rows.z * 2 + rows.y, len(rows.groups) + bool(rows.small)
+        cell, kinds = rows.z * len(rows.classes) + rows.y, len(rows.groups) + bool(rows.small)
         iterates = self.trajectory_.iterates
         return count_points(points, iterates, rows.X, rows.extra, cell, rows.weight, kinds)
 
@@ -535,19 +619,19 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             n_fitted=n_fitted,
         )
 
-    def _cross_fit(self, rows: CodedRows, parts: list[Any]) -> tuple[HeldOut, str]:
+    def _cross_fit(self, n_fitted: int, parts: list[Any], view: View) -> tuple[HeldOut, str]:
         """Measure the points out of fold; say as well what went wrong in the folds."""
         done: list[tuple[Frontier, NDArray[np.float64]]] = []
         trouble, n_rows = "", 0
         try:
-            for fitted, held in [] if self._interrupted else parts:
+            for part in [] if self._interrupted else parts:
+                fitted, held = view(*part)
                 fold = copy(self)
-                trouble = fold._explore(self._oracle(take_rows(rows, fitted))) or trouble
+                trouble = fold._explore(self._oracle(fitted)) or trouble
                 if fold._interrupted:
                     raise KeyboardInterrupt
-                counts = fold._count(fold.frontier_, take_rows(rows, held))
-                done.append((fold.frontier_, counts))
-                n_rows += len(held)
+                done.append((fold.frontier_, fold._count(fold.frontier_, held)))
+                n_rows += len(held.y)
         except KeyboardInterrupt:
             trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
         held_out = HeldOut.from_counts(
@@ -556,7 +640,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self._rate,
             delta=None,
             n_rows=n_rows,
-            n_fitted=len(rows.y),
+            n_fitted=n_fitted,
         )
         return held_out, trouble
 
@@ -625,8 +709,15 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             step=self.step,
         )
 
-    def _choose(self) -> FairClassifier:
-        """Take the frontier's point for ``tau``."""
+    def _choose(self, trouble: str = "") -> FairClassifier:
+        """Take the frontier's point for ``tau``, and say what went wrong on the way to it."""
+        if trouble:
+            self.converged_ = False
+            warnings.warn(
+                f"{trouble}; the best point found so far is used.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         tau = float(np.max(self.tau))
         choice = choose(self.frontier_, self.held_out_, self._rate, tau, certify=self._certify)
         point = self._take(choice)
@@ -647,14 +738,15 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     def _take(self, choice: Choice) -> Point:
         """Be the classifier of a point."""
         point = self.point_ = choice.point
-        w = self.trajectory_.iterates[point.iterate]
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        self.coef_[0, self._inputs] = w[:-1]
-        self.intercept_ = np.array([w[-1] - point.cut])
+        w = self._sign * self.trajectory_.iterates[point.iterate]
+        w, cut = w.reshape(-1, len(self._inputs) + 1), self._sign * point.cut
+        self.coef_ = np.zeros((len(w), self.n_features_in_))
+        self.coef_[:, self._inputs] = w[:, :-1]
+        self.intercept_ = w[:, -1] - cut
         self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
         if self.extra_column == "noise":
-            self.noise_coef_ = float(w[-1])
-            self.intercept_ = np.array([-point.cut])
+            self.noise_coef_ = float(w[0, -1])
+            self.intercept_ = np.atleast_1d(-cut)
         self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
         self.guarantee_ = choice.guarantee
         return point
@@ -730,74 +822,101 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 [aimed], [1.0], target, aimed.rate_, aimed.accuracy_, self.random_state
             )
         rates = self._rate.ratio(counts[:, : len(points.groups)])
-        accuracies = RATES["accuracy"].per_group(counts.sum(axis=1))
+        accuracies = overall_accuracy(counts)
         models = [copy(self) for _ in mixture.points]
         for model, i in zip(models, mixture.points, strict=True):
-            point = _point(points, i, feasible=bool(rates[i] >= target))
+            point = _point(points, i, bool(rates[i] >= target))
             model._take(Choice(point, float(rates[i]), float(accuracies[i])))
         return AveragedClassifier(
             models, mixture.weights, target, mixture.rate, mixture.accuracy, self.random_state
         )
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         r"""Score less the chosen cut; positive means ``classes_[1]``.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row; needed with ``group_cuts``, else not looked at.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            :math:`s - \text{cut}`.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            :math:`s - \text{cut}`; of more than two labels one for each, the largest of which is
+            predicted.
         """
         check_is_fitted(self)
+        table = as_table(X)
         column = np.setdiff1d(np.arange(self.n_features_in_), self._inputs)
-        X = validate_data(
+        checked = validate_data(
             self,
-            blank_groups(as_table(X), int(column[0])) if len(column) else X,
+            blank_groups(table, int(column[0])) if len(column) else X,
             reset=False,
             accept_sparse="csr",
             dtype=np.float64,
         )
-        scores = X @ self.coef_[0] + self.intercept_[0]
+        scores = checked @ self.coef_.T
+        if self._by_group:
+            if sensitive_features is None and self.sensitive_feature is not None:
+                at = int(column[0]) if len(column) else None
+                sensitive_features = find_groups(table, at, self.sensitive_feature, None, None)
+            group = code_known_groups(
+                "a FairClassifier with group_cuts=True",
+                self.groups_,
+                sensitive_features,
+                checked.shape[0],
+                small=self.small_groups_,
+                edges=self._edges,
+            )
+            scores = scores[:, 0] + self.intercept_[group]
+        else:
+            scores = scores + self.intercept_
         if hasattr(self, "noise_coef_"):
-            noise = check_random_state(self.random_state).uniform(size=X.shape[0])
-            scores = scores + self.noise_coef_ * noise
-        return np.asarray(scores)
+            noise = check_random_state(self.random_state).uniform(size=checked.shape[0])
+            scores = scores.reshape(-1) + self.noise_coef_ * noise
+        return np.asarray(scores if len(self.classes_) > 2 else scores.reshape(-1))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row; needed with ``group_cuts``, else not looked at.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(np.intp)]
+        scores = self.decision_function(X, sensitive_features=sensitive_features)
+        # A score of exactly 0 is not the favourable label's, whichever that is.
+        return self._labels[decide(self._sign * scores, 0.0)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Sigmoid of :meth:`decision_function`, a score between 0 and 1.
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
+        """Sigmoid or softmax of :meth:`decision_function`, scores between 0 and 1.
 
-        It is above one half where the prediction is positive, but it is not calibrated: fairness
-        and the cut move it away from the label's frequency.
+        The predicted label's is the largest, but they are not calibrated: fairness and the cut move
+        them away from the labels' frequencies.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Inputs.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row; needed with ``group_cuts``, else not looked at.
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        positive = expit(self.decision_function(X))
+        scores = self.decision_function(X, sensitive_features=sensitive_features)
+        if scores.ndim == 2:
+            return np.asarray(softmax(scores, axis=1))
+        positive = expit(scores)
         return np.column_stack([1 - positive, positive])

@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
+from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier
 
@@ -64,7 +65,7 @@ class FrontierDisplay:
 
         Parameters
         ----------
-        estimator : FairClassifier
+        estimator : FairClassifier or FairBoostedClassifier
             A fitted classifier, or a Pipeline that ends in one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
@@ -77,7 +78,7 @@ class FrontierDisplay:
             The display, drawn.
         """
         estimator = estimator[-1] if hasattr(estimator, "steps") else estimator
-        if not isinstance(estimator, FairClassifier):
+        if not isinstance(estimator, FairClassifier | FairBoostedClassifier):
             raise TypeError(
                 "FrontierDisplay needs a FairClassifier or a Pipeline that ends in one, not a "
                 f"{type(estimator).__name__}; of a search, take best_estimator_."

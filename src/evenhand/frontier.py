@@ -1,8 +1,9 @@
 r"""The accuracy–fairness frontier of one fit.
 
-Every kept iterate with every cut on its scores is a classifier. One sort of an iterate's scores
-gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes over the iterates
-and keeps the Pareto set. Choosing a point for a target τ is then a look-up, with no more training.
+Every kept iterate with every cut on its scores is a classifier (:mod:`evenhand.cuts`). One sort of
+an iterate's scores gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes
+over the iterates and keeps the Pareto set. Choosing a point for a target τ is then a look-up, with
+no more training.
 
 Among so many points some owe their rate to luck, and the most accurate ones that reach τ are mostly
 those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates are
@@ -27,6 +28,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from evenhand.cuts import decide, group_cuts, label_cuts, one_cut
 from evenhand.oracle import Oracle, float64_scores
 from evenhand.rates import RATES
 
@@ -43,10 +45,13 @@ RATE_BINS = 2048
 
 
 class Point(NamedTuple):
-    """A classifier on the frontier: an iterate and a cut on its scores."""
+    """A classifier on the frontier: an iterate and a cut on its scores.
+
+    The cut is a number, or one for each group, or one for each of many labels.
+    """
 
     iterate: int
-    cut: float
+    cut: Any
     accuracy: float
     rate: float
     counts: FloatArray
@@ -64,14 +69,19 @@ class Frontier:
     ----------
     iterate : ndarray of int
         Which kept iterate.
-    cut : ndarray
-        Decision cut: a row is positive if its score exceeds it.
+    cut : ndarray of shape (n_points,) or (n_points, n)
+        Decision cut: a row is positive if its score exceeds it. With a cut for each group, or a
+        number for each of many labels, a row of them (:func:`evenhand.cuts.decide`).
     accuracy, rate : ndarray
         Accuracy, and ratio of the notion's rate between the groups.
-    counts : ndarray of shape (n_points, n_groups, 2, 2)
+    counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
         Weight per group × label × prediction; last, if there are any, that of rows in no group.
     groups : sequence
         The compared groups' names.
+    labels : sequence, default=(0, 1)
+        The labels' names.
+    favourable : sequence of int, default=(1,)
+        Numbers of the labels that count as positive, each by itself.
     last : Point
         The last iterate at cut 0: the answer when nothing is eligible.
     rate_name : str
@@ -94,6 +104,8 @@ class Frontier:
     counts: FloatArray
     groups: Sequence[Any]
     last: Point
+    labels: Sequence[Any] = (0, 1)
+    favourable: Sequence[int] = (1,)
     rate_name: str = "rate"
     complete: bool = True
     n_sure: int = 0
@@ -113,18 +125,24 @@ class Frontier:
         if not len(self):
             return self.last
         i = int(np.searchsorted(self.rate, tau, side="left"))
-        return _point(self, min(i, len(self) - 1), feasible=i < len(self))
+        return _point(self, min(i, len(self) - 1), i < len(self))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with each group's selection rate."""
-        columns = {
-            "iterate": self.iterate,
-            "cut": self.cut,
-            "accuracy": self.accuracy,
-            "rate": self.rate,
-        }
-        share = RATES["selection_rate"].per_group(self.counts[:, : len(self.groups)])
-        columns |= {f"selection_rate[{g}]": share[:, j] for j, g in enumerate(self.groups)}
+        columns: dict[str, Any] = {"iterate": self.iterate}
+        if self.cut.ndim == 1:
+            columns["cut"] = self.cut
+        else:
+            named = self.labels if len(self.labels) > 2 else [*self.groups, "others"]
+            columns |= {f"cut[{name}]": c for name, c in zip(named, self.cut.T, strict=False)}
+        columns |= {"accuracy": self.accuracy, "rate": self.rate}
+        for c in self.favourable:
+            selected = RATES["selection_rate"].of_label(c, len(self.labels))
+            share = selected.per_group(self.counts[:, : len(self.groups)])
+            label = f", {self.labels[c]}" if len(self.labels) > 2 else ""
+            columns |= {
+                f"selection_rate[{g}{label}]": share[:, j] for j, g in enumerate(self.groups)
+            }
         return pd.DataFrame(columns)
 
 
@@ -159,7 +177,7 @@ class _Points(NamedTuple):
         accuracy, merit, rate = (
             np.round(v, 12) for v in (few.accuracy, getattr(few, by), few.rate)
         )
-        order = np.lexsort((-few.cut, few.iterate, -rate, -merit, -accuracy))
+        order = np.lexsort((*-few.cut.T, few.iterate, -rate, -merit, -accuracy))
         best = np.maximum.accumulate(np.concatenate([[-np.inf], merit[order]]))
         return few.take(order[merit[order] > best[:-1]])
 
@@ -174,25 +192,6 @@ class _Points(NamedTuple):
         bins = (np.where(merit >= 0, merit, 0.0) * RATE_BINS).astype(np.intp)
         # An undefined rate fails the comparison.
         return (self.accuracy > to_beat[bins]) & (merit >= 0)
-
-
-def _cut_counts(
-    scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
-) -> tuple[FloatArray, FloatArray]:
-    """Cuts in the gaps between scores wider than ``gap``; each cell's weight below and above them.
-
-    Weights have shape (n_cells, 2, n_cuts).
-    """
-    order = np.argsort(scores)[::-1]
-    s, cell = scores[order], cell[order]
-    member = cell == np.arange(n_cells)[:, None]
-    above = np.cumsum(member if weight is None else member * weight[order], axis=1, dtype=float)
-    ends = np.flatnonzero(s[:-1] - s[1:] > gap)
-    high, low = s[ends], s[ends + 1]
-    # np.take, not above[:, ends], whose memory order would slow down all that follows. The total is
-    # that of the same running sum, so that nothing is left below the last row, not even rounding.
-    total, above = above[:, -1:], np.take(above, ends, axis=1)
-    return high + (low - high) / 2, np.stack([total - above, above], axis=1)
 
 
 # BLAS's number of threads belongs to the whole process: sweeps of overlapping fits take turns, or
@@ -219,8 +218,10 @@ def sweep(
     iterates: FloatArray,
     *,
     cut: bool = True,
+    by_group: bool = False,
     min_share: float = 0.01,
     groups: Sequence[Any] = (0, 1),
+    labels: Sequence[Any] = (0, 1),
 ) -> Frontier:
     """Frontier of the iterates on the oracle's data.
 
@@ -233,30 +234,57 @@ def sweep(
     cut : bool, default=True
         Sweep every cut; otherwise only the cut 0 of each iterate, the paper's thresholding, and
         without caution.
+    by_group : bool, default=False
+        Sweep cuts that differ between the groups as well.
     min_share : float, default=0.01
         Least share of predicted positives, and of negatives, in every group.
     groups : sequence, default=(0, 1)
         Names of the groups.
+    labels : sequence, default=(0, 1)
+        Names of the labels.
     """
     notion, k, blocks = oracle.notion, oracle.game.kinds, oracle.blocks
-    compared = oracle.n_groups
+    compared, L, n_labels = oracle.n_groups, oracle.game.outputs, oracle.game.labels
+    favourable = sorted({part.favourable for part in notion.parts})
     cell = np.concatenate([b.cell for b in blocks])
     weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
     resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
     caution = 0.0
 
-    def points(i: int, cuts: FloatArray, weights: FloatArray) -> _Points:
-        """Points of an iterate, from its cuts and the cells' weights below and above them."""
-        counts = weights.reshape(k, 2, 2, len(cuts))
-        accuracy = RATES["accuracy"].per_group(np.moveaxis(counts.sum(axis=0), -1, 0))
-        counts = np.moveaxis(counts, -1, 0)  # a view; rates are computed along contiguous memory
+    def points(i: int, cuts: FloatArray, counts: FloatArray) -> _Points:
+        """Points of an iterate, from its cuts and the counts of each."""
+        counts = counts.reshape(k, n_labels, n_labels, len(cuts))
+        # counts are read along contiguous memory; what is moved to the front is a view
+        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(n_labels)], axis=0)
+        accuracy = right / counts.sum(axis=(0, 1, 2))
+        counts = np.moveaxis(counts, -1, 0)
         index = np.full(len(cuts), i, dtype=np.intp)
         rate = notion.rate.ratio(counts[:, :compared])
-        return _Points(index, cuts, accuracy, rate, rate, counts)
+        return _Points(index, cuts.reshape(len(cuts), width), accuracy, rate, rate, counts)
 
     def at_zero(i: int, scores: FloatArray) -> _Points:
-        weights = np.bincount(cell * 2 + (scores > 0), weights=weight, minlength=4 * k)
-        return points(i, np.zeros(1), weights.astype(np.float64))
+        answer = decide(scores[0] if L == 1 else scores.T, 0.0)
+        counts = np.bincount(cell * n_labels + answer, weights=weight, minlength=k * n_labels**2)
+        return points(i, np.zeros((1, width)), counts.astype(np.float64))
+
+    def cut_points(i: int, scores: FloatArray, gap: float) -> _Points:
+        if L > 1:
+            return points(i, *label_cuts(scores, gap, cell, weight, k, favourable))
+        cuts, counts = one_cut(scores[0], gap, cell, weight, 2 * k)
+        if not by_group:
+            return points(i, cuts, counts)
+        alike = points(i, np.repeat(cuts[:, None], k, axis=1), counts)
+        apart = group_cuts(
+            scores[0],
+            gap,
+            cell,
+            weight,
+            rate=notion.rate,
+            groups=compared,
+            kinds=k,
+            eligible=lambda counts: notion.eligible(counts, min_share),
+        )
+        return alike.join([points(i, *apart)])
 
     def survivors(
         i: int, scores: FloatArray, size: float, to_beat: dict[str, FloatArray]
@@ -264,7 +292,7 @@ def sweep(
         """Find the iterate's Pareto sets, less most of what known points beat already."""
         if cut:
             gap = resolution * size
-            found = points(i, *_cut_counts(scores, gap, cell, weight, 2 * k))
+            found = cut_points(i, scores, gap)
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
             found = found.take(found.beats("rate", to_beat["sure"]))
             luck = caution * notion.rate.log_ratio_error(found.counts[:, :compared])
@@ -274,19 +302,22 @@ def sweep(
         found = found.take(notion.eligible(found.counts[:, :compared], min_share))
         return {by: found.take(found.beats(by, bar)).pareto(by) for by, bar in to_beat.items()}
 
-    nothing = points(0, np.zeros(0), np.zeros((2 * k, 2, 0)))
+    width = n_labels if L > 1 else k if by_group else 1
+    nothing = points(0, np.zeros((0, width)), np.zeros((k * n_labels, n_labels, 0)))
     best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
-    sizes = np.abs(iterates) @ oracle.column_size
-    chunk = max(1, min(16, SWEEP_SCORES // len(cell)))
+    # The size of the terms a score is the sum of; of many labels, of the two that are compared.
+    sizes = (np.abs(iterates).reshape(len(iterates), L, -1) @ oracle.column_size).sum(axis=1)
+    chunk = max(1, min(16, SWEEP_SCORES // (L * len(cell))))
 
     def scores_of(part: Any, map_: Callable[..., Any]) -> FloatArray:
-        W = np.ascontiguousarray(iterates[part].T)
+        """Scores of some iterates, shape (iterates, outputs, rows)."""
+        W = np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
         scores = np.concatenate(list(map_(lambda b: float64_scores(b, W), blocks))).T
-        return np.ascontiguousarray(scores)
+        return np.ascontiguousarray(scores).reshape(-1, L, len(cell))
 
     last = at_zero(len(iterates) - 1, scores_of([-1], map)[0])
     if cut:
-        gaps = np.diff(np.sort(scores_of([0], map)[0]))
+        gaps = np.diff(np.sort(scores_of([0], map)[0, 0]))
         n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
     # A few from all over the run come first, so that the others have something to beat.
@@ -324,12 +355,14 @@ def sweep(
     def frontier(points: _Points, **about: Any) -> Frontier:
         return Frontier(
             points.iterate,
-            points.cut,
+            points.cut[:, 0] if width == 1 else points.cut,
             points.accuracy,
             points.rate,
             points.counts,
             groups=list(groups),
-            last=_point(last, 0, feasible=False),
+            last=_point(last._replace(cut=last.cut[:, 0] if width == 1 else last.cut), 0, False),
+            labels=list(labels),
+            favourable=favourable,
             rate_name=notion.rate.ratio_name,
             complete=complete,
             **about,
@@ -338,10 +371,11 @@ def sweep(
     return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
 
 
-def _point(points: Any, i: int, *, feasible: bool) -> Point:
+def _point(points: Any, i: int, feasible: bool) -> Point:
+    cut = points.cut[i]
     return Point(
         int(points.iterate[i]),
-        float(points.cut[i]),
+        cut if np.ndim(cut) else float(cut),
         float(points.accuracy[i]),
         float(points.rate[i]),
         points.counts[i],

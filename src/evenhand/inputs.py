@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_scales",
     "check_sizes",
     "check_weights",
+    "code_known_groups",
     "code_rows",
     "find_groups",
     "group_column",
@@ -60,7 +61,7 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     if where is None and sensitive_features is None:
         raise ValueError(
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) with FairClassifier(sensitive_feature=...)."
+            "(or a function of X) with the constructor's sensitive_feature=..."
         )
     if where is not None and sensitive_features is not None:
         raise ValueError(
@@ -88,8 +89,12 @@ def check_labels(y: Any) -> None:
         check_missing(y, "y", "drop those rows (NaN is no label)")
 
 
-def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """Check the weights and find the rows that have any; both None if all count alike."""
+def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[Any, Any]:
+    r"""Check the weights and find the rows that have any; both None if there are none.
+
+    Those of a survey are brought to a sum of Kish's effective number of rows,
+    :math:`(\sum w)^2 / \sum w^2`.
+    """
     if sample_weight is None:
         return None, None
     given = np.asarray(sample_weight)
@@ -104,7 +109,10 @@ def check_weights(X: Any, sample_weight: Any) -> tuple[Any, Any]:
         )
     # Standard errors take a weight for a number of rows, of which each row is at least one.
     mean = weight.sum() / np.count_nonzero(weight)
-    weight = weight / mean if mean < 1 else weight
+    if survey:
+        weight = weight * (weight.sum() / (weight @ weight))
+    elif mean < 1:
+        weight = weight / mean
     return weight, None if weight.all() else np.flatnonzero(weight)
 
 
@@ -178,12 +186,12 @@ def check_sizes(X: Any) -> None:
 
 
 class CodedRows(NamedTuple):
-    """The rows that count: inputs, labels as 0 and 1, numbers of the groups, weights.
+    """The rows that count: inputs, numbers of the labels and of the groups, weights.
 
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
     the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
     is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
-    column, if any.
+    column, if any. ``edges`` are those of the bins.
     """
 
     X: Any
@@ -196,6 +204,7 @@ class CodedRows(NamedTuple):
     small: dict[Any, int]
     quantity: NDArray[np.float64] | None = None
     extra: NDArray[np.float64] | None = None
+    edges: NDArray[np.float64] | None = None
 
 
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
@@ -218,6 +227,7 @@ def code_rows(
     min_group_size: int = 1,
     bins: Any = None,
     two_groups: bool = True,
+    two_labels: bool = True,
 ) -> CodedRows:
     """Code labels and groups, drop rows of zero weight, leave out the group column.
 
@@ -228,11 +238,11 @@ def code_rows(
     if used is not None:
         X, y, weight = X[used], y[used], weight[used]
         where = " among the rows of positive weight"
-    quantity = None
+    quantity = edges = None
     if bins is None:
         levels, z = group_codes(groups)
     else:
-        levels, z, quantity = _binned(groups, bins, weight)
+        levels, z, quantity, edges = _binned(groups, bins, weight)
     if len(z) != X.shape[0]:
         raise ValueError(
             f"sensitive_feature gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
@@ -242,7 +252,7 @@ def code_rows(
         raise ValueError(
             f"y has one class, {_listed(classes)}{where}; a classifier needs two classes."
         )
-    if len(classes) > 2:
+    if two_labels and len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. "
             f"y has {len(classes)} classes: {_listed(classes)}{where}."
@@ -266,7 +276,43 @@ def code_rows(
                 "X has no column but the sensitive one; there is nothing to learn from."
             )
         X = X[:, inputs]
-    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity)
+    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
+
+
+def code_known_groups(
+    name: str,
+    groups: NDArray[Any],
+    sensitive_features: Any,
+    n_rows: int,
+    *,
+    small: Collection[Any] = (),
+    edges: NDArray[np.float64] | None = None,
+) -> NDArray[np.intp]:
+    """Index of each row's group among those seen in ``fit``; small ones have the last of all."""
+    if sensitive_features is None:
+        raise ValueError(
+            f"{name} needs the group of each row to predict: pass sensitive_features=..."
+        )
+    values = crossed(sensitive_features, "sensitive_features")
+    check_missing(values, "sensitive_features", "a group is never guessed")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+            "rows."
+        )
+    if edges is not None:
+        z = np.searchsorted(edges, _numbers(values), side="right")
+        values = pd.Series(_bin_names(edges)[z], index=values.index)
+    index = {group: i for i, group in enumerate(groups.tolist())}
+    index |= dict.fromkeys(small, len(groups))
+    codes = values.map(index)
+    if codes.isna().any():
+        unknown = values[codes.isna()].tolist()[0]
+        raise ValueError(
+            f"sensitive_features has the group {unknown!r}, which fit did not see; it saw "
+            f"{', '.join(map(repr, index))}."
+        )
+    return codes.to_numpy(dtype=np.intp)
 
 
 def _large_enough(
@@ -290,10 +336,28 @@ def _large_enough(
 
 def _binned(
     values: Any, bins: Any, weight: Any
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
-    """Names of the bins, each row's bin, and the attribute with mean 0 and deviation 1."""
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Names of the bins, each row's bin, the attribute with mean 0 and deviation 1, the edges."""
     series = as_series(values, "sensitive_features")
     check_missing(series, "sensitive_features", "drop those rows")
+    value = _numbers(series)
+    if np.ndim(bins) == 0:
+        shares = np.arange(1, int(bins)) / int(bins)
+        edges = np.unique(np.quantile(value, shares, method="inverted_cdf"))
+        edges = edges[edges > value.min()]
+    else:
+        edges = np.unique(np.asarray(bins, dtype=np.float64))
+    names = _bin_names(edges)
+    z = np.searchsorted(edges, value, side="right")
+    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
+    mean = np.average(value, weights=weight)
+    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
+    quantity = (value - mean) / (deviation or 1.0)
+    return names[held], np.searchsorted(held, z), quantity, edges
+
+
+def _numbers(series: pd.Series) -> NDArray[np.float64]:
+    """Values of an attribute that has bins."""
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
         raise ValueError(
             "bins=... is for a number such as age; sensitive_features holds no numbers."
@@ -301,21 +365,14 @@ def _binned(
     value = series.to_numpy(dtype=np.float64)
     if not np.isfinite(value).all():
         raise ValueError("sensitive_features has infinite values; bins need numbers.")
-    if np.ndim(bins) == 0:
-        shares = np.arange(1, int(bins)) / int(bins)
-        edges = np.unique(np.quantile(value, shares, method="inverted_cdf"))
-        edges = edges[edges > value.min()]
-    else:
-        edges = np.unique(np.asarray(bins, dtype=np.float64))
+    return value
+
+
+def _bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
     names = [f"below {edges[0]:g}"] if len(edges) else ["all"]
     names += [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
     names += [f"from {edges[-1]:g}"] if len(edges) else []
-    z = np.searchsorted(edges, value, side="right")
-    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
-    mean = np.average(value, weights=weight)
-    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
-    quantity = (value - mean) / (deviation or 1.0)
-    return np.array(names)[held], np.searchsorted(held, z), quantity
+    return np.array(names)
 
 
 def merge_alike(rows: CodedRows) -> CodedRows:
@@ -329,7 +386,7 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     X, n = rows.X, len(rows.y)
     probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
     kind = np.unique(X @ probe, return_inverse=True)[1]
-    kind = (kind * (len(rows.groups) + 1) + rows.z) * 2 + rows.y
+    kind = (kind * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     if len(first) > n // 4:
         return rows
@@ -344,7 +401,7 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
-def check_scales(scale: NDArray[np.float64], names: Any) -> None:
+def check_scales(scale: NDArray[np.float64], names: Any, *, stacklevel: int = 3) -> None:
     """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
     varying = scale > 0
     if not varying.any():
@@ -360,5 +417,5 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
         f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
         "instance with StandardScaler; evenhand does not do it for you.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )

@@ -14,7 +14,7 @@ Nothing else in the package knows which notions exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -264,6 +264,8 @@ class Notion:
     labels : tuple of int, default=(0, 1)
         Labels of the rows about which the adversary is asked. A rate that conditions on the label
         is blind to the others, and so must the adversary be.
+    favourable : int, default=1
+        Number of the label that counts as positive; of two labels the second.
     better_than_chance : bool, default=False
         Whether a classifier counts only if every group's rate is better than that of labels drawn
         at random; needed where the rate conditions on the prediction, because a classifier that is
@@ -276,6 +278,7 @@ class Notion:
     features: Features
     gaps: Mapping[str, Gap]
     labels: tuple[int, ...] = (0, 1)
+    favourable: int = 1
     better_than_chance: bool = False
 
     @property
@@ -283,12 +286,16 @@ class Notion:
         """The notion itself, as :class:`Joint` has several."""
         return (self,)
 
+    def of_label(self, label: int, n_labels: int) -> Notion:
+        """Give the same notion with one of many labels as the favourable one."""
+        return replace(self, rate=self.rate.of_label(label, n_labels), favourable=label)
+
     def chance(self, counts: Any) -> FloatArray:
         """Each group's rate if predictions were drawn without looking at the row."""
         c = np.asarray(counts, dtype=np.float64)
-        label = c.sum(axis=-1)
-        # Predictions that ignore the label: any share of positives will do, one half is one.
-        return _plain(self.rate).per_group(np.stack([label / 2, label / 2], axis=-1))
+        # Predictions that ignore the label: any shares of them will do, equal ones are such.
+        ignorant = np.broadcast_to(c.mean(axis=-1, keepdims=True), c.shape)
+        return _plain(self.rate).per_group(ignorant)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer at all.
@@ -296,7 +303,8 @@ class Notion:
         Every group must have between ``min_share`` and 1 − ``min_share`` predicted positives and,
         where the notion asks for it, a rate better than chance. Counts may have leading dimensions.
         """
-        share = RATES["selection_rate"].per_group(counts)
+        selected = RATES["selection_rate"].of_label(self.favourable, np.shape(counts)[-1])
+        share = selected.per_group(counts)
         # The tolerance lets 1% of 100 rows be 1 row.
         ok = np.all((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12), axis=-1)
         if self.better_than_chance:
@@ -332,7 +340,7 @@ class Joint:
     @property
     def name(self) -> str:
         """The names, joined."""
-        return " and ".join(part.name for part in self.parts)
+        return " and ".join(dict.fromkeys(part.name for part in self.parts))
 
     @property
     def rate(self) -> WorstRate:
@@ -356,6 +364,19 @@ class Joint:
 
 
 AnyNotion = Notion | Joint
+
+
+def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:
+    """Make one notion of that for each of some favourable labels: all must hold."""
+    shares = (notion.shares if isinstance(notion, Joint) else ()) or (1.0,) * len(notion.parts)
+    each = [
+        (part.of_label(label, n_labels), share)
+        for label in favourable
+        for part, share in zip(notion.parts, shares, strict=True)
+    ]
+    if len(each) == 1:
+        return each[0][0]
+    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each))
 
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:

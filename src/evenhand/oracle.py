@@ -17,6 +17,10 @@ formula. All means are weighted by ``sample_weight``; the adversary's are over t
 about. Of more than two groups the adversary guesses by a softmax, the first group's score being 0;
 of a quantity such as age it guesses the value, by least squares. Several notions have an adversary
 and a gap each.
+
+Of more than two labels the classifier is a softmax with weights :math:`w_k` for each label, all in
+one vector. A notion then looks at one label c against the others: s is the log-odds
+:math:`\log\big(f_c / (1 - f_c)\big)`, f is :math:`f_c`, and y whether the label is c.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ class Sums:
     loss_a: FloatArray
     """The adversary's loss for each notion."""
     x_r: FloatArray
-    """Products of the inputs with the residual columns, shape (columns, n_weights)."""
+    """Products of the inputs with the residual columns, shape (columns, n_features + 1)."""
     phi_r: FloatArray
     """Products of the adversary's features with its residuals, as u is laid out."""
     phi_phi: FloatArray
@@ -82,7 +86,7 @@ class Moments(NamedTuple):
     """Gradient of what w ascends; of several notions a row each."""
     grad_u: FloatArray
     counts: FloatArray
-    """Weight per group × label × prediction at the cut 0, shape (groups, 2, 2)."""
+    """Weight per group × label × prediction at the cut 0, shape (groups, labels, labels)."""
     gap: float
     """Size of the regulariser's D(w); of several notions the largest."""
     smoothness_u: float
@@ -195,77 +199,154 @@ def _guess_value(
 
 
 class Game(NamedTuple):
-    """What is played on the rows: notions, how groups are guessed, whether gaps need soft sums.
+    """What is played on the rows: notions, how groups are guessed, how many of everything.
 
-    ``kinds`` is one more than ``groups`` if there are rows that belong to no compared group.
+    ``soft`` are the favourable labels of the notions whose gaps need soft sums; ``kinds`` is one
+    more than ``groups`` if there are rows that belong to no compared group.
     """
 
     notions: Sequence[Notion]
     guess: Guess
-    soft: bool
+    soft: tuple[int, ...]
     groups: int
     kinds: int
+    labels: int = 2
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a row has: one of two labels, else one for each."""
+        return 1 if self.labels == 2 else self.labels
+
+
+class View(NamedTuple):
+    """One label against the others: its log-odds and probability, and who has it.
+
+    ``slope`` has the derivatives of the log-odds in the scores, None if the score is the log-odds;
+    ``cell`` is twice the group's number plus y.
+    """
+
+    s: FloatArray
+    f: FloatArray
+    y: FloatArray
+    slope: FloatArray | None
+    cell: FloatArray
+
+
+def _two_labels(block: Block, w: FloatArray) -> tuple[float, FloatArray, FloatArray, list[View]]:
+    """Loss, its residual, predictions, and the view of the second label."""
+    s = _scores(block.X, block.extra, w)
+    np.maximum(s, LEAST_SCORE, out=s)
+    loss, f = _log_loss(s, block.y, block.weight)
+    residual = f - block.y
+    if block.weight is not None:
+        residual *= block.weight
+    return loss, residual[None], s > 0, [View(s, f, block.y, None, block.cell)]
+
+
+def _many_labels(
+    block: Block, w: FloatArray, labels: int, favourable: Sequence[int]
+) -> tuple[float, FloatArray, FloatArray, list[View]]:
+    """Softmax loss, its residuals, predictions, and a view of each label that is asked for."""
+    S = np.ascontiguousarray(_scores(block.X, block.extra, w.reshape(labels, -1).T).T)
+    S -= S.max(axis=0)
+    E = np.exp(S)
+    total = E.sum(axis=0)
+    P = E / total
+    member = block.y == np.arange(labels)[:, None]
+    row_loss = np.log(total) - np.sum(S, axis=0, where=member)
+    residual = P - member
+    if block.weight is not None:
+        residual *= block.weight
+    loss = row_loss.sum() if block.weight is None else block.weight @ row_loss
+    views = []
+    for c in favourable:
+        others = np.delete(S, c, axis=0)
+        top = others.max(axis=0)
+        log_others = top + np.log(np.exp(others - top).sum(axis=0))
+        slope = -np.exp(S - log_others)
+        slope[c] = 1.0
+        y = member[c].astype(np.float64)
+        group = block.cell // labels
+        views.append(View(S[c] - log_others, P[c], y, slope, 2 * group + member[c]))
+    return float(loss), residual, S.argmax(axis=0), views
 
 
 def row_sums(block: Block, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
     """Sum one block of rows at (w, u): two products with X and some arithmetic per row."""
-    notions, guess, soft, groups, kinds = game
-    X, X_t, extra, y, z, cell, weight = block
-    s = _scores(X, extra, w)
-    np.maximum(s, LEAST_SCORE, out=s)
-    loss_c, f = _log_loss(s, y, weight)
-    s_w, f_w = (s, f) if weight is None else (s * weight, f * weight)
+    notions, guess, _, groups, kinds, labels = game
+    X_t, extra, z, weight, L = block.X_t, block.extra, block.z, block.weight, game.outputs
+    favourable = sorted({notion.favourable for notion in notions})
+    if labels == 2:
+        loss_c, residual_c, predicted, found = _two_labels(block, w)
+    else:
+        loss_c, residual_c, predicted, found = _many_labels(block, w, labels, favourable)
+    views = dict(zip(favourable, found, strict=True))
 
-    first = 1 + len(notions)
-    R = np.empty((first + 2 * groups * soft, len(s)))
-    np.subtract(f, y, out=R[0])
-    if weight is not None:
-        R[0] *= weight
+    first, n_cells = L * (1 + len(notions)), 2 * groups
+    R = np.empty((first + L * n_cells * len(game.soft), len(z)))
+    R[:L] = residual_c
     loss_a, slopes, phi_r, grams, start = [], [], [], [], 0
-    for k, notion in enumerate(notions):
-        phi, d_phi = notion.features(s, f, y, scale)
+    for k, notion in enumerate(notions, start=1):
+        view = views[notion.favourable]
+        phi, d_phi = notion.features(view.s, view.f, view.y, scale)
         stop = start + guess.n_outputs * len(phi)
         U = u[start:stop].reshape(guess.n_outputs, len(phi))
         start = stop
-        asked = _asked(notion.labels, block, game)
+        asked = _asked(notion.labels, view, weight, game)
         loss, residual = guess.loss(U @ phi, z, asked)
         slope = U @ d_phi
-        np.einsum("or,or->r", residual, slope, out=R[1 + k])
+        r = R[k * L]
+        np.einsum("or,or->r", residual, slope, out=r)
+        if view.slope is not None:
+            R[k * L : (k + 1) * L] = r * view.slope
         phi_a = phi if asked is None else phi * asked
         slope_2 = np.einsum("or,or->r", slope, slope)
         slopes.append(slope_2.sum() if asked is None else asked @ slope_2)
         loss_a.append(loss)
         phi_r.append((residual @ phi.T).ravel())
         grams.append(np.array([[a @ b for b in phi] for a in phi_a]))  # faster than gemm here
-    f_sums: FloatArray = np.zeros(0)
-    if soft:
-        d_f = f_w * (1 - f)
-        for j in range(2 * groups):
-            np.multiply(d_f, cell == j, out=R[first + j])
-        f_sums = np.bincount(cell, weights=f_w, minlength=2 * groups)[: 2 * groups]
+    soft, row = [], first
+    for c in game.soft:
+        view = views[c]
+        f_w = view.f if weight is None else view.f * weight
+        d_f = f_w * (1 - view.f)
+        d_f = d_f[None] if view.slope is None else d_f * view.slope
+        for j in range(n_cells):
+            np.multiply(d_f, view.cell == j, out=R[row : row + L])
+            row += L
+        soft.append(np.bincount(view.cell, weights=f_w, minlength=n_cells)[:n_cells])
+    score = np.zeros(2)
+    for view in found:
+        s_w = view.s if weight is None else view.s * weight
+        score += s_w.sum() / len(found), s_w @ view.s / len(found)
+    counts = np.bincount(
+        block.cell * labels + predicted, weights=weight, minlength=kinds * labels**2
+    )
     return Sums(
         loss_c=loss_c,
         loss_a=np.array(loss_a),
         x_r=np.column_stack([_row_product(R, X_t), R @ extra]),
         phi_r=np.concatenate(phi_r),
         phi_phi=grams[0] if len(grams) == 1 else block_diag(*grams),
-        score=np.array([s_w.sum(), s_w @ s, *slopes]),
-        counts=np.bincount(cell * 2 + (s > 0), weights=weight, minlength=4 * kinds).astype(float),
-        soft=f_sums,
+        score=np.array([*score, *slopes]),
+        counts=counts.astype(float),
+        soft=np.concatenate(soft) if soft else np.zeros(0),
     )
 
 
-def _asked(labels: tuple[int, ...], block: Block, game: Game) -> FloatArray | None:
+def _asked(
+    labels: tuple[int, ...], view: View, weight: FloatArray | None, game: Game
+) -> FloatArray | None:
     """Weights of the rows whose group is guessed; None if all rows count alike."""
     asked = None
     if len(labels) == 1:
-        asked = block.y == labels[0]
+        asked = view.y == labels[0]
     if game.kinds > game.groups:
-        known = block.cell < 2 * game.groups
+        known = view.cell < 2 * game.groups
         asked = known if asked is None else asked & known
     if asked is None:
-        return block.weight
-    return asked.astype(np.float64) if block.weight is None else asked * block.weight
+        return weight
+    return asked.astype(np.float64) if weight is None else asked * weight
 
 
 def _column_size(block: Block) -> FloatArray:
@@ -312,11 +393,13 @@ class Oracle:
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Inputs, float32 or float64. Copied only if dense and mostly zeros.
     y : ndarray of shape (n_samples,)
-        Label, 0 or 1.
+        Number of the label, from 0.
     z : ndarray of shape (n_samples,)
         Number of the group, from 0.
     notion : Notion or Joint
         What is to be equal between the groups.
+    n_labels : int, default=2
+        How many labels there are.
     n_groups : int, optional
         How many groups are compared; rows with a higher number are fitted, but belong to no group.
         All groups by default.
@@ -328,8 +411,8 @@ class Oracle:
     adversary_sign : {+1, -1}, optional
         +1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
     mu, l2 : float
-        Strength :math:`\mu` of the regulariser, in units of the classification loss's curvature,
-        and ridge :math:`\lambda`.
+        Strength :math:`\mu` of the regulariser, in units of the classification loss's curvature
+        and for each independent difference of groups, and ridge :math:`\lambda`.
     extra : ndarray of shape (n_samples,), optional
         The column η; ones by default.
     penalize_extra : bool, default=False
@@ -342,13 +425,16 @@ class Oracle:
     Attributes
     ----------
     smoothness : float
-        :math:`L_1 = \sigma_{\max}(\hat X)^2/(4N) + \lambda`, by Lanczos with 2% to spare.
+        :math:`L_1 = \sigma_{\max}(\hat X)^2/(4N) + \lambda`, by Lanczos with 2% to spare. Of more
+        than two labels 4 becomes 2.
+    n_weights : int
+        Length of w: ``n_features + 1``, of more than two labels that many for each.
     column_size : ndarray of shape (n_features + 1,)
         Largest absolute value of each input.
     column_scale : ndarray of shape (n_features,)
         Standard deviation of each input; 1/2 for a column of zeros and ones.
     kappas : list of float
-        Factor of each notion's regulariser, :math:`\mu L_1 / \text{scale}`.
+        Factor of each notion's regulariser, :math:`\mu (k - 1) L_1 / \text{scale}` of k groups.
     n_groups : int
         How many groups are compared.
     asked : ndarray
@@ -362,6 +448,7 @@ class Oracle:
         z: Any,
         *,
         notion: AnyNotion,
+        n_labels: int = 2,
         n_groups: int | None = None,
         quantity: Any = None,
         reading: str = "corrected",
@@ -376,32 +463,38 @@ class Oracle:
         X = _compact(X)
         n_samples, n_features = X.shape
         printed = reading == "printed"
-        self.notion, self.mu = notion, mu * len(notion.parts)
+        self.notion = notion
         self.gaps = [part.gaps[reading] for part in notion.parts]
         self.adversary_sign = adversary_sign or (-1 if printed else 1)
         self.scaled = not printed
         y, z = np.asarray(y, dtype=np.float64), np.asarray(z)
         k = self.n_groups = int(z.max()) + 1 if n_groups is None else n_groups
         z = np.minimum(z, k)
+        # Of k groups, k - 1 differences are independent, and each shall count as that of two does.
+        mu *= k - 1
+        self.mu = mu * len(notion.parts)
         if quantity is not None:
             guess = Guess(_guess_value, 1, 1.0)
         elif k == 2:
             guess = Guess(_guess_one_of_two, 1, 0.25)
         else:
             guess = Guess(_guess_one_of_many, k - 1, 0.5)
-        soft = any(gap.soft for gap in self.gaps)
-        self.game = Game(notion.parts, guess, soft, k, k + bool((z == k).any()))
-        self.n_weights = n_features + 1
+        parts = zip(notion.parts, self.gaps, strict=True)
+        soft = tuple(sorted({part.favourable for part, gap in parts if gap.soft}))
+        self.game = Game(notion.parts, guess, soft, k, k + bool((z == k).any()), n_labels)
+        self.n_columns = n_features + 1
+        self.n_weights = self.game.outputs * self.n_columns
         self.n_adversary = guess.n_outputs * sum(part.n_features for part in notion.parts)
-        self.ridge = np.full(self.n_weights, float(l2))
+        ridge = np.full(self.n_columns, float(l2))
         if not (printed or penalize_extra):
-            self.ridge[-1] = 0.0
+            ridge[-1] = 0.0
+        self.ridge = np.tile(ridge, self.game.outputs)
 
         extra = np.ones(n_samples) if extra is None else np.asarray(extra, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.total = float(n_samples if weight is None else weight.sum())
         guessed = np.asarray(z if quantity is None else quantity, dtype=np.float64)
-        cell = (z * 2 + y).astype(np.intp)
+        cell = (z * n_labels + y).astype(np.intp)
         rows = (extra, y, guessed, cell, weight)
         if block_rows is None:
             row_bytes = X.nnz * 12 / n_samples if issparse(X) else X.itemsize * n_features
@@ -409,32 +502,53 @@ class Oracle:
         self.blocks = [_block(X, i, i + block_rows, *rows) for i in range(0, n_samples, block_rows)]
 
         every = self._sum(self._cell_sums)
-        cells = every[:k]
-        self._cells = CellSums(cells[..., 0], cells[..., 0], cells[..., 1:])
+        # What never changes: the cells of each notion's view, with the inputs times the derivatives
+        # of its label's score, less the mean of all labels' scores, in the scores.
+        self._cells = [self._one_label(every[:k], part.favourable) for part in notion.parts]
         self.asked = np.array(
-            [self._cells.weight[:, list(part.labels)].sum() for part in notion.parts]
+            [
+                cells.weight[:, list(part.labels)].sum()
+                for cells, part in zip(self._cells, notion.parts, strict=True)
+            ]
         )
         self.column_size = np.append(
             reduce(np.maximum, map(_column_size, self.blocks)), np.abs(extra).max()
         )
         self.column_scale = self._column_scale(every[..., 1:-1].sum(axis=(0, 1)) / self.total)
         self.smoothness = 1.02 * self._curvature() + l2
-        zero = self._cells  # where f = 1/2 and f' = 1/4 everywhere
-        zero_soft = CellSums(zero.weight, zero.weight / 2, zero.vector / 4)
-        scales = [gap.scale(zero_soft if gap.soft else zero) for gap in self.gaps]
+        scales = [
+            gap.scale(self._at_zero(cells) if gap.soft else cells)
+            for gap, cells in zip(self.gaps, self._cells, strict=True)
+        ]
         # Groups that do not differ leave nothing to regularise.
         self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
+
+    def _one_label(self, sums: FloatArray, c: int) -> CellSums:
+        """Make sums over the cells group × label those of one label against the others."""
+        labels, sign = self.game.labels, np.ones(1)
+        if labels > 2:
+            both = np.stack([np.delete(sums, c, axis=1).sum(axis=1), sums[:, c]], axis=1)
+            sums, sign = both, (np.arange(labels) == c) - 1 / labels
+        vector = np.kron(sign, sums[..., 1:])
+        return CellSums(sums[..., 0], sums[..., 0], vector)
+
+    def _at_zero(self, cells: CellSums) -> CellSums:
+        """Soft sums at w = 0, where f = 1/K and f' = 1/K of the fixed derivatives, 1/4 of one."""
+        f = 1 / self.game.labels
+        slope = f if self.game.labels > 2 else f * (1 - f)
+        return CellSums(cells.weight, cells.weight * f, cells.vector * slope)
 
     def _sum(self, part: Callable[[Block], T]) -> T:
         return reduce(add, map(part, self.blocks))
 
     def _cell_sums(self, block: Block) -> FloatArray:
-        """Weight and inputs summed over each cell, shape (kinds, 2, 1 + n_weights)."""
-        member = (block.cell == np.arange(2 * self.game.kinds)[:, None]).astype(np.float64)
+        """Weight and inputs summed over each cell, shape (kinds, labels, 1 + n_columns)."""
+        kinds, labels = self.game.kinds, self.game.labels
+        member = (block.cell == np.arange(kinds * labels)[:, None]).astype(np.float64)
         if block.weight is not None:
             member *= block.weight
         parts = [member.sum(axis=1), _row_product(member, block.X_t), member @ block.extra]
-        return np.column_stack(parts).reshape(self.game.kinds, 2, -1)
+        return np.column_stack(parts).reshape(kinds, labels, -1)
 
     def _column_scale(self, mean: FloatArray) -> FloatArray:
         """Find each input's standard deviation; 1/2 for zeros and ones, 0 for a constant."""
@@ -453,7 +567,8 @@ class Oracle:
         return scale
 
     def _curvature(self) -> float:
-        r""":math:`\lambda_{\max}(\hat X^\top \Omega \hat X) / 4N`."""
+        r""":math:`\lambda_{\max}(\hat X^\top \Omega \hat X) / 4N`, of many labels over 2N."""
+        hessian = 4 if self.game.labels == 2 else 2
 
         def product(V: FloatArray) -> FloatArray:
             def part(block: Block) -> FloatArray:
@@ -462,9 +577,9 @@ class Oracle:
                     S = block.weight[:, None] * S
                 return np.vstack([_row_product(S.T, block.X_t).T, block.extra @ S])
 
-            return self._sum(part) / (4 * self.total)
+            return self._sum(part) / (hessian * self.total)
 
-        n = self.n_weights
+        n = self.n_columns
         if n <= 8:
             return float(np.linalg.eigvalsh(product(np.eye(n)))[-1])
         operator = LinearOperator(
@@ -492,8 +607,8 @@ class Oracle:
 
         Parameters
         ----------
-        w : ndarray of shape (n_features + 1,)
-            Weights; the last is that of the extra column.
+        w : ndarray of shape (n_weights,)
+            Weights, of many labels one label after the other; the last is that of the extra column.
         u : ndarray of shape (n_adversary,)
             The adversary's weights.
         scale : float, default=1.0
@@ -505,22 +620,21 @@ class Oracle:
             return self._evaluate(w, u, scale if self.scaled else 1.0)
 
     def _evaluate(self, w: FloatArray, u: FloatArray, scale: float) -> Moments:
-        sums, N, (notions, guess, soft, groups, kinds) = (
-            self.sums(w, u, scale),
-            self.total,
-            self.game,
-        )
-        K, cells = len(notions), self._cells
-        if soft:
-            cells = CellSums(
-                cells.weight,
-                sums.soft.reshape(groups, 2),
-                sums.x_r[1 + K :].reshape(groups, 2, -1),
-            )
-        found = [gap(w, cells if gap.soft else self._cells) for gap in self.gaps]
+        sums, N, game = self.sums(w, u, scale), self.total, self.game
+        notions, guess = game.notions, game.guess
+        K, n = len(notions), self.n_weights
+        x_r = sums.x_r[: game.outputs * (1 + K)].reshape(1 + K, n)
+        soft_vector = sums.x_r[game.outputs * (1 + K) :].reshape(-1, game.groups, 2, n)
+        soft_value = sums.soft.reshape(-1, game.groups, 2)
+        found = []
+        for notion, gap, cells in zip(notions, self.gaps, self._cells, strict=True):
+            if gap.soft:
+                i = game.soft.index(notion.favourable)
+                cells = CellSums(cells.weight, soft_value[i], soft_vector[i])
+            found.append(gap(w, cells))
         penalty, kappa = np.array([p for p, _ in found]), np.array(self.kappas)
         adversary = sums.loss_a / self.asked
-        grad_f = (self.adversary_sign / self.asked)[:, None] * sums.x_r[1 : 1 + K]
+        grad_f = (self.adversary_sign / self.asked)[:, None] * x_r[1:]
         grad_f -= kappa[:, None] * np.array([g for _, g in found])
         sizes = [notion.n_features for notion in notions]
         mean, square = sums.score[:2] / N
@@ -528,14 +642,15 @@ class Oracle:
             loss_c=sums.loss_c / N + 0.5 * float(self.ridge @ w**2),
             loss_w=float(self.adversary_sign * adversary.sum() - kappa @ penalty),
             loss_u=-float(adversary.sum()),
-            grad_c=sums.x_r[0] / N + self.ridge * w,
+            grad_c=x_r[0] / N + self.ridge * w,
             grad_f=grad_f[0] if K == 1 else grad_f,
             grad_u=-sums.phi_r / np.repeat(self.asked, np.multiply(sizes, guess.n_outputs)),
-            counts=sums.counts.reshape(kinds, 2, 2),
+            counts=sums.counts.reshape(game.kinds, game.labels, game.labels),
             gap=float(np.sqrt(2 * penalty.max())),
             smoothness_u=guess.curvature * self._largest_gram(sums.phi_phi, sizes),
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),
-            # in units of the logistic loss's curvature, which the smoothness is
+            # In units of the classification loss's curvature, which the smoothness is. Of many
+            # labels that is twice as large, as is the square of the log-odds' slope.
             steepness=float((sums.score[2:] / self.asked).sum()) * 4 * guess.curvature,
         )
 

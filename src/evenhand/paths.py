@@ -12,9 +12,9 @@ T iterations and a reach of :math:`\Lambda = 3` for each rate. Past parity a d c
 that the walk stays about there. Accelerated descent follows, one step for each step of the
 multipliers: every step is warm-started, and nothing is solved to the end.
 
-A path is a record with ``evaluate`` and ``smoothness``; :class:`Walk` makes of it a problem that
-:func:`evenhand.solvers.solve` can be given. What they ask of the data are the oracle's moments,
-those of other labels, weights or gaps.
+Both are for two labels. A path is a record with ``evaluate`` and ``smoothness``; :class:`Walk`
+makes of it a problem that :func:`evenhand.solvers.solve` can be given. What they ask of the data
+are the oracle's moments, those of other labels, weights or gaps.
 """
 
 from __future__ import annotations
@@ -94,13 +94,14 @@ class SoftRatePath:
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
         """Moments of the penalised loss: ``grad_f`` is that of the penalty, downwards."""
         rates = oracle.notion.rate.parts
-        half = oracle._cells.weight[..., None] / [2, 2]
+        half = oracle._cells[0].weight[..., None] / [2, 2]
         bottom = np.stack([rate._fractions(half)[1] for rate in rates])
         penalty = _Penalty(rates, 2 * kappa * bottom / oracle.total)
         first = oracle.notion.parts[:1]  # its adversary is there in name only
         view = copy(oracle)
-        view.gaps, view.kappas, view.asked = [penalty], [1.0], oracle.asked[:1]
-        view.game = oracle.game._replace(notions=first, soft=True)
+        view.gaps, view.kappas = [penalty], [1.0]
+        view.asked, view._cells = oracle.asked[:1], oracle._cells[:1]
+        view.game = oracle.game._replace(notions=first, soft=(first[0].favourable,))
         m = view.evaluate(w, np.zeros(oracle.game.guess.n_outputs * first[0].n_features))
         return m._replace(loss_w=m.loss_w + m.loss_u)  # less the adversary's part
 

@@ -9,7 +9,8 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,22 @@ class Rate:
     @property
     def fixed_denominator(self) -> bool:
         """Whether predictions do not change the denominator: the rate is linear in them then."""
-        return all((y, 1 - p) in self.denominator for y, p in self.denominator)
+        n_labels = 1 + max(max(cell) for cell in self.denominator)
+        return len(self.denominator) == n_labels * len({y for y, _ in self.denominator})
+
+    def of_label(self, label: int, n_labels: int) -> Rate:
+        """Give the same rate of one label among many against all the others together.
+
+        Counts then have shape ``(..., n_groups, n_labels, n_labels)``.
+        """
+        if (label, n_labels) == (1, 2):
+            return self
+
+        def cells(of_two: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+            every = product(range(n_labels), repeat=2)
+            return tuple((y, p) for y, p in every if (y == label, p == label) in of_two)
+
+        return replace(self, numerator=cells(self.numerator), denominator=cells(self.denominator))
 
     def _fractions(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Numerator and denominator of each group's rate."""
@@ -167,6 +183,10 @@ class WorstRate:
         """The ratio's name in words."""
         return f"{self.name.replace('_', ' ')} ratio"
 
+    def of_label(self, label: int, n_labels: int) -> WorstRate:
+        """Give the same rates of one label among many against all the others together."""
+        return replace(self, parts=tuple(part.of_label(label, n_labels) for part in self.parts))
+
     def _ratios(self, counts: ArrayLike) -> FloatArray:
         ratios = np.stack([part.ratio(counts) for part in self.parts])
         if self.shares:
@@ -208,6 +228,13 @@ RATES: dict[str, Rate] = {
     )
 }
 """Every rate by name."""
+
+
+def overall_accuracy(counts: ArrayLike) -> FloatArray:
+    """Share of right predictions in all groups together, for any number of labels."""
+    c = np.asarray(counts, dtype=np.float64)
+    right, every = np.trace(c, axis1=-2, axis2=-1).sum(axis=-1), c.sum(axis=(-3, -2, -1))
+    return np.divide(right, every, out=np.full_like(every, np.nan), where=every > 0)
 
 
 EQUALIZED_ODDS = WorstRate(

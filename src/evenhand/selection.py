@@ -28,8 +28,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from evenhand.cuts import decide
 from evenhand.frontier import Frontier, Point, _point
-from evenhand.rates import RATES, AnyRate, WorstRate
+from evenhand.rates import AnyRate, WorstRate, overall_accuracy
 
 __all__ = [
     "Choice",
@@ -183,10 +184,11 @@ def label_strata(
     z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]], selection: str
 ) -> NDArray[np.intp]:
     """Give each row the number of its group and label; ``names`` are those of both."""
-    strata = z * 2 + y
+    n_labels = len(names[1])
+    strata = z * n_labels + y
     single = np.flatnonzero(np.bincount(strata) == 1)
     if len(single):
-        group, label = divmod(int(single[0]), 2)
+        group, label = divmod(int(single[0]), n_labels)
         raise ValueError(
             f"group {names[0][group]!r} has one row with label {names[1][label]!r}, which cannot "
             f"be both fitted to and held out; selection={selection!r} needs two of a kind."
@@ -302,21 +304,16 @@ class HeldOut:
         bound, compared = np.full(len(counts), np.nan), counts[:, : len(points.groups)]
         if delta is not None:
             bound = ratio_bound(compared, rate, delta)
-        accuracy = RATES["accuracy"].per_group(counts.sum(axis=1))
+        accuracy = overall_accuracy(counts)
         return cls(points, counts, accuracy, rate.ratio(compared), bound, last, n_rows, n_fitted)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with its figures on the rows fitted to and on the others."""
-        columns = {
-            "iterate": self.points.iterate,
-            "cut": self.points.cut,
-            "fitted_accuracy": self.points.accuracy,
-            "fitted_rate": self.points.rate,
-            "accuracy": self.accuracy,
-            "rate": self.rate,
-            "bound": self.bound,
-        }
-        return pd.DataFrame(columns)
+        fitted = self.points.to_frame()
+        named = {"accuracy": "fitted_accuracy", "rate": "fitted_rate"}
+        shares = [name for name in fitted.columns if name.startswith("selection_rate[")]
+        figures = {"accuracy": self.accuracy, "rate": self.rate, "bound": self.bound}
+        return fitted.rename(columns=named).drop(columns=shares).assign(**figures)
 
 
 def candidates(frontier: Frontier) -> Frontier:
@@ -358,7 +355,7 @@ def count_points(
     extra : ndarray of shape (n_rows,), optional
         The extra column; ones by default.
     cell : ndarray of shape (n_rows,)
-        Twice the group plus the label.
+        The group's number times that of labels, plus the label's.
     weight : ndarray of shape (n_rows,), optional
         Row weights.
     n_groups : int
@@ -366,23 +363,41 @@ def count_points(
 
     Returns
     -------
-    ndarray of shape (n_points + 1, n_groups, 2, 2)
+    ndarray of shape (n_points + 1, n_groups, n_labels, n_labels)
         Weight per group × label × prediction.
     """
     iterate = np.append(frontier.iterate, frontier.last.iterate)
-    cut = np.append(frontier.cut, frontier.last.cut)
+    cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
     used, column = np.unique(iterate, return_inverse=True)
-    W = np.ascontiguousarray(iterates[used].T)
+    n_labels, n_columns = frontier.last.counts.shape[-1], X.shape[1] + 1
+    outputs = iterates.shape[1] // n_columns
+    W = np.ascontiguousarray(iterates[used].reshape(-1, n_columns).T)
+    counts = np.zeros((len(cut), n_groups, n_labels, n_labels))
+    n, step = X.shape[0], max(COUNT_SCORES // W.shape[1], 1)
+
+    def scores_of(part: slice) -> FloatArray:
+        scores = np.asarray(X[part].astype(np.float64) @ W[:-1])
+        scores += np.outer(np.ones(len(scores)) if extra is None else extra[part], W[-1])
+        return scores
+
+    if cut.ndim == 2:
+        for i in range(0, n, step):
+            part = slice(i, i + step)
+            scores, w = scores_of(part), None if weight is None else weight[part]
+            scores = scores.reshape(len(scores), len(used), outputs)
+            group = cell[part] // n_labels
+            for j, (at, c) in enumerate(zip(column, cut, strict=True)):
+                s = scores[:, at, 0] if outputs == 1 else scores[:, at]
+                place = cell[part] * n_labels + decide(s, c, group)
+                found = np.bincount(place, weights=w, minlength=counts[j].size)
+                counts[j] += found.reshape(counts[j].shape)
+        return counts
     # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
     points = [np.flatnonzero(column == j) for j in range(len(used))]
     points = [p[np.argsort(cut[p], kind="stable")] for p in points]
-    counts = np.zeros((len(cut), n_groups, 2, 2))
-    n, step = X.shape[0], max(COUNT_SCORES // len(used), 1)
     for i in range(0, n, step):
         part = slice(i, i + step)
-        scores = np.asarray(X[part].astype(np.float64) @ W[:-1])
-        scores += np.outer(np.ones(len(scores)) if extra is None else extra[part], W[-1])
-        for p, s in zip(points, scores.T, strict=True):
+        for p, s in zip(points, scores_of(part).T, strict=True):
             bins = len(p) + 1
             place = cell[part] * bins + np.searchsorted(cut[p], s, side="left")
             w = None if weight is None else weight[part]
@@ -600,8 +615,8 @@ def choose(
     else:
         i, feasible = _reach(held, tau)
     if i < 0:
-        accuracy = RATES["accuracy"].per_group(held.last.sum(axis=0))
+        accuracy = overall_accuracy(held.last)
         ratio = rate.ratio(held.last[: len(frontier.groups)])
         return Choice(frontier.last, float(ratio), float(accuracy), guarantee)
-    point = _point(held.points, i, feasible=feasible)
+    point = _point(held.points, i, feasible)
     return Choice(point, float(held.rate[i]), float(held.accuracy[i]), guarantee)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.rates import RATES, AnyRate
+from evenhand.rates import AnyRate, overall_accuracy
 from evenhand.solvers import Iteration
 
 __all__ = ["Trajectory"]
@@ -92,7 +92,7 @@ class Trajectory:
         """Classification loss, accuracy and rate at the latest evaluated point."""
         row = self._rows[-1]
         counts = row["counts"]
-        accuracy = RATES["accuracy"].per_group(counts.sum(axis=0))
+        accuracy = overall_accuracy(counts)
         rate = self._rate.ratio(counts[: self._n_groups])
         return row["loss_c"], float(accuracy), float(rate)
 
@@ -109,7 +109,7 @@ class Trajectory:
             return frame
         counts = np.stack(frame.pop("counts").to_list())
         evaluations, seconds = frame.pop("evaluations"), frame.pop("seconds")
-        frame["accuracy"] = RATES["accuracy"].per_group(counts.sum(axis=1))
+        frame["accuracy"] = overall_accuracy(counts)
         frame["rate"] = self._rate.ratio(counts[:, : self._n_groups])
         for j, y, p in np.ndindex(counts.shape[1:]):
             frame[f"n_{j}{y}{p}"] = counts[:, j, y, p]

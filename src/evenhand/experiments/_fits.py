@@ -15,7 +15,7 @@ from evenhand.classifier import FairClassifier, FairnessWarning
 from evenhand.datasets import Split, encoded_split, load_adult, with_correlation
 from evenhand.experiments._claims import CORRECTED, PRINTED, RIDGE
 from evenhand.oracle import Oracle
-from evenhand.rates import RATES, group_counts
+from evenhand.rates import RATES, group_counts, overall_accuracy
 from evenhand.solvers import SOLVERS, Iteration, solve
 from evenhand.updates import RULES, power_schedule
 
@@ -137,7 +137,7 @@ def measure(y: Any, predicted: Any, z: Any, rate: str = "selection_rate") -> dic
     counts = group_counts(y, predicted, sensitive_features=z)[1]
     share = RATES["selection_rate"].per_group(counts)
     return {
-        "accuracy": float(RATES["accuracy"].per_group(counts.sum(axis=0))),
+        "accuracy": float(overall_accuracy(counts)),
         "rate": float(RATES[rate].ratio(counts)),
         "positives": float(counts[..., 1].sum() / counts.sum()),
         "constant": float(share.min() < 0.01 or share.max() > 0.99),

@@ -26,11 +26,12 @@ from evenhand.inputs import (
     check_labels,
     check_sizes,
     check_weights,
+    code_known_groups,
     code_rows,
     find_groups,
 )
 from evenhand.notions import NOTIONS
-from evenhand.rates import RATES, Rate, as_series, check_missing
+from evenhand.rates import RATES, Rate
 
 __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 
@@ -91,33 +92,6 @@ def one_thread(n_features: int) -> Any:
     one another take several times as long as one alone.
     """
     return threadpool_limits(1) if n_features <= NEWTON_COLUMNS else nullcontext()
-
-
-def code_known_groups(
-    peer: Any, groups: NDArray[Any], sensitive_features: Any, n_rows: int
-) -> NDArray[np.intp]:
-    """Index of each row's group among those seen in ``fit``."""
-    name = type(peer).__name__
-    if sensitive_features is None:
-        raise ValueError(
-            f"{name} needs the group of each row to predict: pass sensitive_features=..."
-        )
-    values = as_series(sensitive_features, "sensitive_features")
-    check_missing(values, "sensitive_features", "a group is never guessed")
-    if len(values) != n_rows:
-        raise ValueError(
-            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-            "rows."
-        )
-    index = {group: i for i, group in enumerate(groups.tolist())}
-    codes = values.map(index)
-    if codes.isna().any():
-        unknown = values[codes.isna()].tolist()[0]
-        raise ValueError(
-            f"sensitive_features has the group {unknown!r}, which fit did not see; it saw "
-            f"{', '.join(map(repr, index))}."
-        )
-    return codes.to_numpy(dtype=np.intp)
 
 
 def _two_columns(positive: FloatArray) -> FloatArray:
@@ -326,7 +300,7 @@ class GroupPeer(Peer):
         X = self._check(X)
         if not self.needs_group:
             return X, None
-        return X, code_known_groups(self, self.groups_, sensitive_features, len(X))
+        return X, code_known_groups(type(self).__name__, self.groups_, sensitive_features, len(X))
 
     @abstractmethod
     def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:

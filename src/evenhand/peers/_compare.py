@@ -27,6 +27,7 @@ from sklearn.utils import (
 )
 
 from evenhand._versions import package_version
+from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.datasets import stratified_rows
 from evenhand.inputs import check_labels
@@ -48,7 +49,7 @@ from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
 from evenhand.progress import job_bar
-from evenhand.rates import RATES, Rate, group_counts
+from evenhand.rates import Rate, group_counts, overall_accuracy
 
 __all__ = ["METHODS", "Method", "compare"]
 
@@ -90,6 +91,12 @@ _ZHANG = {"statistical_parity": "demographic_parity"}
 
 METHODS: dict[str, Method] = {
     "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s)),
+    "evenhand_aware": Method(
+        "evenhand, a cut per group", lambda n, s: FairClassifier(n, group_cuts=True, random_state=s)
+    ),
+    "evenhand_boosted": Method(
+        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s)
+    ),
     "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
     "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
     "constant": Method("constant answer", lambda n, s: ConstantClassifier()),
@@ -180,7 +187,7 @@ def _predict(estimator: Any, X: Any, z: Any) -> Any:
 
 
 def _accuracy(counts: Any) -> float:
-    return float(RATES["accuracy"].per_group(counts.sum(axis=0)))
+    return float(overall_accuracy(counts))
 
 
 def _pick(answers: Sequence[_Answer], tau: float, notion: Notion, min_share: float) -> _Answer:

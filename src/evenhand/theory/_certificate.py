@@ -97,11 +97,21 @@ def certificate(
     if not isinstance(model, FairClassifier):
         raise TypeError(f"certificate needs a FairClassifier, not a {type(model).__name__}.")
     check_is_fitted(model)
+    for what, unserved in (
+        ("several notions", not isinstance(model.notion, str) and len(model.notion) > 1),
+        ("more than two labels", len(model.classes_) > 2),
+        ("group_cuts=True", len(np.shape(model.point_.cut)) > 0),
+    ):
+        if unserved:
+            raise ValueError(
+                f"the certificate is for one notion, two labels and one cut for everybody; this "
+                f"classifier was fitted with {what}."
+            )
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
     point = model.point_
     uncut = model.trajectory_.iterates[point.iterate]
-    last = uncut[-1] if model.extra_column == "noise" else model.intercept_[0]
-    w = np.append(model.coef_[0, inputs], last)
+    last = uncut[-1] if model.extra_column == "noise" else model._sign * model.intercept_[0]
+    w = np.append(model._sign * model.coef_[0, inputs], last)
 
     least = minimum_loss(oracle)
     here, _ = at_best_response(oracle, w)

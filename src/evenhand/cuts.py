@@ -1,0 +1,288 @@
+r"""From scores to answers: decision cuts, and the counts of every cut worth a look.
+
+A row's answer depends on its scores and on a *cut*, in one of three ways:
+
+- two labels, one cut: positive if the score exceeds it;
+- two labels, a cut for each group: positive if the score exceeds that of the row's group;
+- more labels, a number for each: the label whose score less its number is the largest.
+
+:func:`decide` applies a cut. The others give, for the scores of one iterate, many cuts and the
+counts of each, shape (kinds, labels, labels, n_cuts): kind of group × label × answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
+
+from evenhand.rates import AnyRate, Rate, WorstRate
+
+__all__ = ["decide", "group_cuts", "label_cuts", "one_cut"]
+
+FloatArray = NDArray[Any]
+
+# Cuts tried for a label, when there are many labels, and in a group, when several rates count.
+FEW_CUTS = 512
+# How finely logarithms of rates are told apart, the least rate, and for how many ratios of rates,
+# from 1 to the least, the best group cuts are sought.
+RATE_STEP, LEAST_RATE, LEAST_RATIO, N_RATIOS = 0.002, 1e-5, 0.2, 60
+# How finely ratios, and logarithms of levels, are told apart where several rates count.
+RATIO_STEP, LEVEL_STEP = 0.01, 0.1
+
+
+def decide(scores: FloatArray, cut: Any, group: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+    """Give each row the number of a label.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,) or (n_rows, n_labels)
+        Scores, of more than two labels one for each.
+    cut : float or ndarray
+        One number; or one for each group, with ``group``; or one for each of many labels.
+    group : ndarray of shape (n_rows,), optional
+        Number of each row's group.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Numbers of labels.
+    """
+    if scores.ndim == 2:
+        return np.asarray(np.argmax(scores - cut, axis=1))
+    cut = np.asarray(cut)
+    level = cut[group] if cut.ndim and group is not None else cut
+    return np.asarray(scores > level).astype(np.intp)
+
+
+def one_cut(
+    scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
+) -> tuple[FloatArray, FloatArray]:
+    """Cuts in the gaps between scores wider than ``gap``; each cell's weight below and above them.
+
+    Weights have shape (n_cells, 2, n_cuts).
+    """
+    order = np.argsort(scores)[::-1]
+    s, cell = scores[order], cell[order]
+    member = cell == np.arange(n_cells)[:, None]
+    above = np.cumsum(member if weight is None else member * weight[order], axis=1, dtype=float)
+    ends = np.flatnonzero(s[:-1] - s[1:] > gap)
+    high, low = s[ends], s[ends + 1]
+    # np.take, not above[:, ends], whose memory order would slow down all that follows. The total is
+    # that of the same running sum, so that nothing is left below the last row, not even rounding.
+    total, above = above[:, -1:], np.take(above, ends, axis=1)
+    return high + (low - high) / 2, np.stack([total - above, above], axis=1)
+
+
+def _few_cuts(
+    scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
+) -> tuple[FloatArray, FloatArray]:
+    """As :func:`one_cut`, with no more than ``FEW_CUTS`` cuts that part the rows evenly."""
+    s = np.sort(scores)
+    ends = np.flatnonzero(s[1:] - s[:-1] > gap)
+    if len(ends) > FEW_CUTS:
+        ends = ends[np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], FEW_CUTS)))]
+    cuts = s[ends] + (s[ends + 1] - s[ends]) / 2
+    bins = len(cuts) + 1
+    place = cell * bins + np.searchsorted(cuts, scores, side="left")
+    found = np.bincount(place, weights=weight, minlength=n_cells * bins).astype(float)
+    below = found.reshape(n_cells, bins).cumsum(axis=1)
+    return cuts, np.stack([below[:, :-1], below[:, -1:] - below[:, :-1]], axis=1)
+
+
+def label_cuts(
+    scores: FloatArray,
+    gap: float,
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    kinds: int,
+    movable: Sequence[int],
+) -> tuple[FloatArray, FloatArray]:
+    """Cuts that favour or disfavour one of many labels, and their counts.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_labels, n_rows)
+        Score of each label.
+    gap : float
+        Scores closer than this are the same.
+    cell : ndarray of shape (n_rows,)
+        Group × label.
+    weight : ndarray of shape (n_rows,), optional
+        Row weights.
+    kinds : int
+        How many groups.
+    movable : sequence of int
+        Labels whose number is moved, one at a time; that of the others is 0.
+
+    Returns
+    -------
+    cuts : ndarray of shape (n_cuts, n_labels)
+    counts : ndarray of shape (kinds, n_labels, n_labels, n_cuts)
+    """
+    K = len(scores)
+    cuts, counts = [], []
+    for c in movable:
+        others = scores.copy()
+        others[c] = -np.inf
+        rival = others.argmax(axis=0)
+        margin = scores[c] - others.max(axis=0)
+        moved, weights = _few_cuts(margin, gap, cell * K + rival, weight, kinds * K * K)
+        below, above = (weights[:, p].reshape(kinds, K, K, -1) for p in (0, 1))
+        below[:, :, c] += above.sum(axis=2)
+        at = np.zeros((len(moved), K))
+        at[:, c] = moved
+        cuts.append(at)
+        counts.append(below)
+    return np.concatenate(cuts), np.concatenate(counts, axis=-1)
+
+
+class _Curve(NamedTuple):
+    """A group's cuts from the highest to the lowest, with its counts, shape (n_cuts, 1, 2, 2)."""
+
+    cut: FloatArray
+    counts: FloatArray
+    right: FloatArray
+    """Weight of its rows that are answered rightly."""
+
+
+def group_cuts(
+    scores: FloatArray,
+    gap: float,
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    *,
+    rate: AnyRate,
+    groups: int,
+    kinds: int,
+    eligible: Callable[[FloatArray], NDArray[np.bool_]],
+) -> tuple[FloatArray, FloatArray]:
+    r"""Best cuts for each group, for many ratios of the groups' rates, and their counts.
+
+    For a ratio τ and a highest rate h every group takes, by itself, the most accurate of its cuts
+    whose rate is in :math:`[\tau h, h]`; of all h the best is kept. One sort of each group's scores
+    gives its cuts, and running maxima over its rates, sorted into bins, give all h at once. Where
+    several rates count, cuts of the groups are also tried in combination.
+
+    Parameters
+    ----------
+    scores, gap, cell, weight
+        As in :func:`one_cut`.
+    rate : Rate or WorstRate
+        What the groups shall share.
+    groups, kinds : int
+        Compared groups, and all kinds of rows. Rows of no group get the groups' mean cut.
+    eligible : callable
+        Whether counts, shape (n, 1, 2, 2), are admissible for a group.
+
+    Returns
+    -------
+    cuts : ndarray of shape (n_cuts, kinds)
+    counts : ndarray of shape (kinds, 2, 2, n_cuts)
+    """
+    nothing = np.zeros((0, kinds)), np.zeros((kinds, 2, 2, 0))
+    curves = []
+    for j in range(groups):
+        rows = cell // 2 == j
+        w = None if weight is None else weight[rows]
+        cut, weights = one_cut(scores[rows], gap, cell[rows] % 2, w, 2)
+        counts = np.moveaxis(weights, -1, 0)[:, None]
+        good = eligible(counts)
+        if not good.any():
+            return nothing
+        counts = counts[good]
+        curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
+    chosen = [_windows(curves, part) for part in rate.parts]
+    if isinstance(rate, WorstRate):
+        shares = rate.shares or (1.0,) * len(rate.parts)
+        chosen.append(_merged(curves, rate.parts, shares))
+    picked = np.unique(np.concatenate(chosen), axis=0)
+    if not len(picked):
+        return nothing
+    cuts = np.column_stack([c.cut[i] for c, i in zip(curves, picked.T, strict=True)])
+    counts = np.stack([c.counts[i, 0] for c, i in zip(curves, picked.T, strict=True)])
+    counts = np.moveaxis(counts, 1, -1)
+    if kinds > groups:
+        size = np.array([c.counts[0].sum() for c in curves])
+        cuts = np.column_stack([cuts, cuts @ (size / size.sum())])
+        rest = cell // 2 == groups
+        w = None if weight is None else weight[rest]
+        rest_counts = [
+            np.bincount(cell[rest] % 2 * 2 + (scores[rest] > cut), weights=w, minlength=4)
+            for cut in cuts[:, -1]
+        ]
+        counts = np.concatenate(
+            [counts, np.reshape(rest_counts, (-1, 2, 2)).transpose(1, 2, 0)[None]]
+        )
+    return cuts, counts
+
+
+def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
+    """For each of many ratios, the cut of each group in the best window of that width."""
+    n_bins = int(-np.log(LEAST_RATE) / RATE_STEP) + 1
+    best = np.full((len(curves), n_bins), -np.inf)
+    which = np.zeros((len(curves), n_bins), dtype=np.intp)
+    for j, curve in enumerate(curves):
+        value = rate.per_group(curve.counts)[:, 0]
+        known = np.flatnonzero(np.isfinite(value))
+        place = (-np.log(np.maximum(value[known], LEAST_RATE)) / RATE_STEP).astype(np.intp)
+        place = np.minimum(place, n_bins - 1)
+        order = np.argsort(curve.right[known], kind="stable")  # the best is written last
+        best[j, place[order]] = curve.right[known][order]
+        which[j, place[order]] = known[order]
+    picked = []
+    widths = np.unique(np.geomspace(1, -np.log(LEAST_RATIO) / RATE_STEP, N_RATIOS).astype(int))
+    for width in widths.tolist():
+        # The maximum over bins h, ..., h + width - 1.
+        filtered = maximum_filter1d(
+            best, width, axis=1, mode="constant", cval=-np.inf, origin=-(width // 2)
+        )
+        total = filtered.sum(axis=0)
+        h = int(np.argmax(total))
+        if np.isfinite(total[h]):
+            inside = best[:, h : h + width]
+            at = h + inside.argmax(axis=1)
+            picked.append(which[np.arange(len(curves)), at])
+    return np.array(picked, dtype=np.intp).reshape(-1, len(curves))
+
+
+def _merged(
+    curves: Sequence[_Curve], rates: Sequence[Rate], shares: Sequence[float]
+) -> NDArray[np.intp]:
+    """For several rates: groups are joined one by one, and of many ratios the best joint is kept.
+
+    Of the cuts of the groups so far, only the most accurate is kept of all that are alike in the
+    worst ratio and in the first rate's level: exact but for the grids when there are two groups.
+    """
+    thin = [np.unique(np.linspace(0, len(c.cut) - 1, FEW_CUTS // 2).astype(int)) for c in curves]
+    low: FloatArray = np.zeros((len(rates), 0))
+    high = low
+    right, index = np.zeros(0), np.zeros((0, 0), dtype=np.intp)
+    for j, (curve, few) in enumerate(zip(curves, thin, strict=True)):
+        value = np.stack([rate.per_group(curve.counts[few])[:, 0] for rate in rates])
+        known = np.isfinite(value).all(axis=0)
+        value, few = value[:, known], few[known]
+        if not len(few):
+            return np.zeros((0, len(curves)), dtype=np.intp)
+        if not j:
+            low, high, right, index = value, value, curve.right[few], few[:, None]
+            continue
+        shape = (len(rates), len(right), len(few))
+        low = np.minimum(low[:, :, None], value[:, None]).reshape(len(rates), -1)
+        high = np.maximum(high[:, :, None], value[:, None]).reshape(len(rates), -1)
+        right = (right[:, None] + curve.right[few]).ravel()
+        ratios = np.divide(low, high, out=np.ones_like(low), where=high > 0)
+        ratio = (ratios / np.asarray(shares)[:, None]).min(axis=0)
+        alike = (np.minimum(ratio, 1.0) / RATIO_STEP).astype(np.intp)
+        if j + 1 < len(curves):
+            level = (-np.log(np.maximum(high[0], LEAST_RATE)) / LEVEL_STEP).astype(np.intp)
+            alike = alike * (int(-np.log(LEAST_RATE) / LEVEL_STEP) + 2) + level
+        order = np.lexsort((-right, alike))
+        kept = order[np.unique(alike[order], return_index=True)[1]]
+        before, now = np.unravel_index(kept, shape[1:])
+        index = np.column_stack([index[before], few[now]])
+        low, high, right = low[:, kept], high[:, kept], right[kept]
+    return index
