@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench peers holds reproduce clean
+.PHONY: demo test test-all lint format types docs bench peers holds methods reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,9 @@ peers: $(VENV)/.peers
 
 holds: $(VENV)/.peers
 	$(BIN)/python benchmarks/holds.py $(HOLDS_ARGS)
+
+methods: $(VENV)/.demo
+	$(BIN)/python benchmarks/methods.py $(METHODS_ARGS)
 
 reproduce: $(VENV)/.peers
 	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)

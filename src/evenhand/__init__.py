@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from evenhand._versions import show_versions
+from evenhand.averaging import AveragedClassifier
 from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier, FairnessWarning
 from evenhand.displays import (
@@ -29,6 +30,7 @@ _LATER = {
 }
 
 __all__ = [
+    "AveragedClassifier",
     "ComparisonDisplay",
     "FairBoostedClassifier",
     "FairClassifier",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -17,8 +17,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
 from evenhand.cuts import decide
-from evenhand.frontier import Frontier, sweep
+from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
     as_table,
@@ -37,8 +38,11 @@ from evenhand.inputs import (
 from evenhand.notebook import summary_html
 from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
+from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
+from evenhand.rates import overall_accuracy
 from evenhand.selection import (
+    Choice,
     HeldOut,
     candidates,
     check_part,
@@ -116,9 +120,13 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         init="zero", cut=False``.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
-    solver : {"agd", "gd", "agd_printed", "extragradient", "optimistic"}, default="agd"
-        Accelerated (AGD+), plain, the paper's Algorithm 2 to the letter, or another saddle-point
-        method.
+    solver : str, default="agd"
+        ``"agd"`` is accelerated (AGD+), ``"gd"`` plain, ``"agd_printed"`` the paper's Algorithm 2
+        to the letter; ``"extragradient"`` and ``"optimistic"`` are other saddle-point methods.
+        ``"soft_rate"`` and ``"cost_sensitive"`` do without an adversary: they walk over multipliers
+        of the groups' rates (:class:`evenhand.paths.SoftRatePath`,
+        :class:`evenhand.paths.CostSensitivePath`), and ``update``, ``adversary_sign``, ``alpha``,
+        ``alpha_power``, ``mu`` and ``degree`` are ignored. These two are for two labels.
     update : {"modified", "normal", "conflict"}, default="modified"
         With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
@@ -261,7 +269,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
-        "solver": [StrOptions(set(SOLVERS))],
+        "solver": [StrOptions({*SOLVERS, *PATHS})],
         "update": [StrOptions(set(RULES))],
         "adversary_sign": [Options(Integral, {-1, 1}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -498,14 +506,16 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         return rows, random
 
     def _check_labels(self, classes: NDArray[Any]) -> None:
-        """Refuse a favourable label that is none, and group cuts with many labels."""
+        """Refuse a favourable label that is none, and what is for two labels with many."""
         if self.pos_label is not None and self.pos_label not in classes.tolist():
             raise ValueError(
                 f"pos_label={self.pos_label!r} is not among the labels: "
                 f"{', '.join(map(repr, classes.tolist()[:10]))}."
             )
-        if len(classes) > 2 and (self.group_cuts or self.extra_column == "noise"):
+        path, noise = self.solver in PATHS, self.extra_column == "noise"
+        if len(classes) > 2 and (self.group_cuts or noise or path):
             what = "group_cuts=True" if self.group_cuts else "extra_column='noise'"
+            what = f"solver={self.solver!r}" if path else what
             raise ValueError(
                 f"{what} is for two labels; y has {len(classes)}: "
                 f"{', '.join(map(repr, classes.tolist()[:10]))}."
@@ -532,6 +542,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         noise = rows.extra is not None
         rows = rows if noise else merge_alike(rows)
         notion = find_notion(self.notion, self.degree, self.tau)
+        if self.solver in PATHS:
+            PATHS[self.solver].check(notion)
         if len(rows.classes) > 2:
             notion = of_labels(notion, self._favourable(rows), len(rows.classes))
         return Oracle(
@@ -662,15 +674,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                         trouble = "the unconstrained optimum was not reached in 200 iterations"
                     trajectory.keep(starts["optimum"])
                 for leg in legs:
-                    iterations = solve(
-                        oracle,
-                        starts[leg],
-                        solver=SOLVERS[self.solver](),
-                        rule=RULES[self.update],
-                        schedule=power_schedule(self.alpha, self.alpha_power),
-                        max_iter=self.max_iter,
-                        step=self.step,
-                    )
+                    iterations = self._leg(oracle, starts[leg])
                     t = 0
                     for iteration in iterations:
                         t = iteration.t
@@ -691,6 +695,28 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_, self.converged_ = max(done, 1), not trouble
         return trouble
 
+    def _leg(self, oracle: Oracle, start: NDArray[np.float64]) -> Iterator[Iteration]:
+        """Run from a start."""
+        if self.solver in PATHS:
+            return solve(
+                Walk(oracle, PATHS[self.solver], self.max_iter),
+                start,
+                solver=SOLVERS["agd"](),
+                rule=RULES["normal"],
+                schedule=lambda t: 1.0,
+                max_iter=self.max_iter,
+                step=self.step,
+            )
+        return solve(
+            oracle,
+            start,
+            solver=SOLVERS[self.solver](),
+            rule=RULES[self.update],
+            schedule=power_schedule(self.alpha, self.alpha_power),
+            max_iter=self.max_iter,
+            step=self.step,
+        )
+
     def _choose(self, trouble: str = "") -> FairClassifier:
         """Take the frontier's point for ``tau``, and say what went wrong on the way to it."""
         if trouble:
@@ -702,18 +728,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             )
         tau = float(np.max(self.tau))
         choice = choose(self.frontier_, self.held_out_, self._rate, tau, certify=self._certify)
-        point = self.point_ = choice.point
-        w = self._sign * self.trajectory_.iterates[point.iterate]
-        w, cut = w.reshape(-1, len(self._inputs) + 1), self._sign * point.cut
-        self.coef_ = np.zeros((len(w), self.n_features_in_))
-        self.coef_[:, self._inputs] = w[:, :-1]
-        self.intercept_ = w[:, -1] - cut
-        self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
-        if self.extra_column == "noise":
-            self.noise_coef_ = float(w[0, -1])
-            self.intercept_ = np.atleast_1d(-cut)
-        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
-        self.guarantee_ = choice.guarantee
+        point = self._take(choice)
         if not point.feasible:
             best = (
                 f"the highest rate found is {self.rate_:.3f}"
@@ -727,6 +742,22 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
         return self
+
+    def _take(self, choice: Choice) -> Point:
+        """Be the classifier of a point."""
+        point = self.point_ = choice.point
+        w = self._sign * self.trajectory_.iterates[point.iterate]
+        w, cut = w.reshape(-1, len(self._inputs) + 1), self._sign * point.cut
+        self.coef_ = np.zeros((len(w), self.n_features_in_))
+        self.coef_[:, self._inputs] = w[:, :-1]
+        self.intercept_ = w[:, -1] - cut
+        self.__dict__.pop("noise_coef_", None)  # of an earlier fit with other parameters
+        if self.extra_column == "noise":
+            self.noise_coef_ = float(w[0, -1])
+            self.intercept_ = np.atleast_1d(-cut)
+        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
+        self.guarantee_ = choice.guarantee
+        return point
 
     def at(self, tau: float) -> FairClassifier:
         """Give the same fit at another target, without training and without data.
@@ -746,6 +777,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         FairClassifier
             A fitted classifier; this one stays as it is.
         """
+        return self._aimed(tau)._choose()
+
+    def _aimed(self, tau: float) -> FairClassifier:
+        """Give a copy with another target."""
         check_is_fitted(self)
         other = copy(self)
         other.tau = tau
@@ -754,7 +789,55 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"tau={tau}; give one number, the target of the strictest notion.")
         if np.ndim(self.tau):
             other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
-        return other._choose()
+        return other
+
+    def averaged(self, tau: float | None = None) -> AveragedClassifier:
+        """Mix a few points at random into a classifier that is exactly as fair as it must be.
+
+        Two equal rows may then get different answers. The mixture is the most accurate one of the
+        points that :meth:`at` and certificates choose from, on the rows they are chosen on: the
+        frontier's, and those of equal accuracy and surer rates. (Among all cuts of all iterates
+        there are mixtures that look better on the training data, and are not on new rows.) Only for
+        rates whose denominator no prediction changes.
+
+        Parameters
+        ----------
+        tau : float, optional
+            The target, as in :meth:`at`; that of the fit by default.
+
+        Returns
+        -------
+        AveragedClassifier
+            A fitted classifier of at most m + 1 points, with m constraints: one for each ordered
+            pair of groups and each rate. If no mixture reaches ``tau``, it is the one point that
+            :meth:`at` would give, with ``feasible_=False`` and a ``FairnessWarning``.
+        """
+        check_is_fitted(self)
+        check_linear(self._rate)
+        if self._certify is not None:
+            raise ValueError(
+                "selection='certified' certifies one point, and a mixture of several is none; use "
+                "at(tau), or average a fit with selection='holdout'."
+            )
+        aimed = copy(self) if tau is None else self._aimed(tau)
+        target, held = float(np.max(aimed.tau)), self.held_out_
+        points = candidates(self.frontier_) if held is None else held.points
+        counts = points.counts if held is None else held.counts
+        mixture = best_mixture(counts, len(points.groups), self._rate, target)
+        if mixture is None:
+            aimed._choose()  # says that tau is out of reach
+            return AveragedClassifier(
+                [aimed], [1.0], target, aimed.rate_, aimed.accuracy_, self.random_state
+            )
+        rates = self._rate.ratio(counts[:, : len(points.groups)])
+        accuracies = overall_accuracy(counts)
+        models = [copy(self) for _ in mixture.points]
+        for model, i in zip(models, mixture.points, strict=True):
+            point = _point(points, i, bool(rates[i] >= target))
+            model._take(Choice(point, float(rates[i]), float(accuracies[i])))
+        return AveragedClassifier(
+            models, mixture.weights, target, mixture.rate, mixture.accuracy, self.random_state
+        )
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         r"""Score less the chosen cut; positive means ``classes_[1]``.

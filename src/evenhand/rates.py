@@ -84,6 +84,12 @@ class Rate:
             return "statistical rate"
         return f"{self.name.replace('_', ' ')} ratio"
 
+    @property
+    def fixed_denominator(self) -> bool:
+        """Whether predictions do not change the denominator: the rate is linear in them then."""
+        n_labels = 1 + max(max(cell) for cell in self.denominator)
+        return len(self.denominator) == n_labels * len({y for y, _ in self.denominator})
+
     def of_label(self, label: int, n_labels: int) -> Rate:
         """Give the same rate of one label among many against all the others together.
 
