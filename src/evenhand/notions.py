@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
+from evenhand.rates import RATES, AnyRate, Rate, WorstRate
 
 __all__ = [
     "NOTIONS",
@@ -31,7 +31,6 @@ __all__ = [
     "Notion",
     "PrintedDiscoveryGap",
     "SoftRateGap",
-    "SumGap",
     "accuracy_parity",
     "equal_opportunity",
     "equalized_odds",
@@ -184,23 +183,6 @@ class SoftRateGap:
 
 
 @dataclass(frozen=True)
-class SumGap:
-    """Several gaps of one kind, soft or not, whose penalties are added."""
-
-    gaps: tuple[LinearGap, ...]
-    soft = False
-
-    def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
-        """Penalty and its gradient at w."""
-        parts = [gap(w, cells) for gap in self.gaps]
-        return sum(p for p, _ in parts), np.sum([g for _, g in parts], axis=0)
-
-    def scale(self, cells: CellSums) -> float:
-        """Sum of the gaps' scales."""
-        return sum(gap.scale(cells) for gap in self.gaps)
-
-
-@dataclass(frozen=True)
 class PrintedDiscoveryGap:
     r"""The paper's product of sums of scores, :math:`D = w^\top M w`, of two groups.
 
@@ -332,15 +314,18 @@ class Joint:
         The notions.
     shares : tuple of float, optional
         What share of τ each must reach, the largest 1; 1 each by default.
+    title : str, optional
+        What to call them together; by default their names, joined.
     """
 
     parts: tuple[Notion, ...]
     shares: tuple[float, ...] = ()
+    title: str = ""
 
     @property
     def name(self) -> str:
-        """The names, joined."""
-        return " and ".join(dict.fromkeys(part.name for part in self.parts))
+        """What they are called together."""
+        return self.title or " and ".join(dict.fromkeys(part.name for part in self.parts))
 
     @property
     def rate(self) -> WorstRate:
@@ -376,7 +361,7 @@ def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> An
     ]
     if len(each) == 1:
         return each[0][0]
-    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each))
+    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each), notion.name)
 
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -434,25 +419,15 @@ def true_negative_parity(degree: int = 2) -> Notion:
     return _given_label("true_negative_parity", "true_negative_rate", 0, degree)
 
 
-def equalized_odds(degree: int = 2) -> Notion:
+def equalized_odds(degree: int = 2) -> Joint:
     r"""Equal true and false positive rates; the worse of the two ratios counts.
 
-    The adversary sees :math:`[1, s, \dots, s^d]` and the same times y.
+    Two adversaries, one asked where y = 1 and one where y = 0, each of which sees
+    :math:`[1, s, \dots, s^d]`: with two gradients neither rate is brought together at the other's
+    cost.
     """
-
-    def features(
-        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
-    ) -> tuple[FloatArray, FloatArray]:
-        phi, d_phi = _powers(s, degree, scale)
-        return np.concatenate([phi, phi * y]), np.concatenate([d_phi, d_phi * y])
-
-    return Notion(
-        name="equalized_odds",
-        rate=EQUALIZED_ODDS,
-        n_features=2 * (degree + 1),
-        features=features,
-        gaps=dict.fromkeys(READINGS, SumGap((LinearGap(labels=(1,)), LinearGap(labels=(0,))))),
-    )
+    parts = (equal_opportunity(degree), predictive_equality(degree))
+    return Joint(parts, title="equalized_odds")
 
 
 def accuracy_parity(degree: int = 2) -> Notion:
@@ -516,7 +491,7 @@ def negative_predictive_parity(degree: int = 2) -> Notion:
     return _given_prediction("negative_predictive_parity", "negative_predictive_value")
 
 
-NOTIONS: dict[str, Callable[[int], Notion]] = {
+NOTIONS: dict[str, Callable[[int], AnyNotion]] = {
     "statistical_parity": statistical_parity,
     "equal_opportunity": equal_opportunity,
     "predictive_equality": predictive_equality,
@@ -567,5 +542,12 @@ def find_notion(
     if single:
         return NOTIONS[listed[0]](degree)
     each = np.broadcast_to(each, (len(listed),))
-    shares = tuple((each / each.max()).tolist())
-    return Joint(tuple(NOTIONS[name](degree) for name in listed), shares)
+    shares = (each / each.max()).tolist()
+    parts: dict[str, tuple[Notion, float]] = {}
+    for name, share in zip(listed, shares, strict=True):
+        for part in NOTIONS[name](degree).parts:
+            # Of a notion that two names have in common, the stricter target counts.
+            least = parts[part.name][1] if part.name in parts else 0.0
+            parts[part.name] = (part, max(share, least))
+    each_part = tuple(part for part, _ in parts.values())
+    return Joint(each_part, tuple(share for _, share in parts.values()), " and ".join(listed))

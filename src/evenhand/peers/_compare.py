@@ -31,7 +31,7 @@ from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.datasets import stratified_rows
 from evenhand.inputs import check_labels
-from evenhand.notions import NOTIONS, Notion
+from evenhand.notions import NOTIONS, AnyNotion
 from evenhand.peers._adapters import (
     FairlearnExponentiatedGradient,
     FairlearnGridSearch,
@@ -190,7 +190,7 @@ def _accuracy(counts: Any) -> float:
     return float(overall_accuracy(counts))
 
 
-def _pick(answers: Sequence[_Answer], tau: float, notion: Notion, min_share: float) -> _Answer:
+def _pick(answers: Sequence[_Answer], tau: float, notion: AnyNotion, min_share: float) -> _Answer:
     """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
 
     def merit(answer: _Answer) -> tuple[bool, float, float]:
