@@ -69,53 +69,6 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-@app.command(
-    help=(
-        "Run the paper's experiments again and judge its claims.\n\n"
-        "Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with "
-        "every statement of the paper, the test that decides it and the verdict. All of it takes "
-        "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
-        "stopped."
-    ),
-    epilog="Examples: evenhand reproduce --quick · evenhand reproduce rivals noise --out results",
-)
-def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Experiments to run; all by default.", show_default=False),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One seed, few correlations: a minute or two.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for tables, pictures and claims.md.",
-            show_default="reproduction, or reproduction-quick",
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
-    listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
-) -> None:
-    """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
-    folder = out or Path("reproduction-quick" if quick else "reproduction")
-    with _plain_errors(f"What is done is kept in {folder / 'cells'}: run it again to go on."):
-        from evenhand import experiments
-
-        if listed:
-            for name, experiment in experiments.EXPERIMENTS.items():
-                typer.echo(f"{name:<18}{experiment.title}")
-            return
-        if jobs == 0:
-            raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
-        verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
-    if as_json:
-        typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
-    else:
-        _show_verdicts(verdicts, folder, quick)
-
-
 NOT_MET = 2
 
 File = Annotated[
@@ -264,7 +217,7 @@ def train(
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]", help="CSV or Parquet, also compressed; - reads standard input."
+            metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
         ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
@@ -282,7 +235,10 @@ def train(
     notion: Annotated[
         list[str] | None,
         typer.Option(
-            help="Which rate the groups shall share; several: all must hold.",
+            help=(
+                "Which rate the groups shall share: statistical_parity, equal_opportunity, "
+                "predictive_equality, equalized_odds, ... Several: all must hold."
+            ),
             show_default="statistical_parity",
         ),
     ] = None,
@@ -591,7 +547,7 @@ def _predict(
     help=(
         "Compare evenhand with other methods on a table: the same splits, every method chosen for "
         "τ on the training part, figures on test data.\n\nMethods of other packages need "
-        "pip install 'evenhand[peers]'; what is not installed is reported and left out."
+        "pip install 'evenhand\\[peers]'; what is not installed is reported and left out."
     ),
     epilog=(
         "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
@@ -719,8 +675,8 @@ def report(
 @app.command(
     help=(
         "Write a saved model as ONNX, for places without Python (needs pip install "
-        "'evenhand[onnx]').\n\nThe graph takes a table's columns as they are and gives the number "
-        "of the label and the score."
+        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns as they are and gives the "
+        "number of the label and the score."
     ),
     epilog="Example: evenhand export loans.model -o loans.onnx",
 )
@@ -738,6 +694,53 @@ def export(
         data = to_onnx(persist.load_model(model).model)
         persist.write_atomically(out, lambda file: file.write(data))
     typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
+
+
+@app.command(
+    help=(
+        "Run the paper's experiments again and judge its claims.\n\n"
+        "Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with "
+        "every statement of the paper, the test that decides it and the verdict. All of it takes "
+        "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
+        "stopped."
+    ),
+    epilog="Examples: evenhand reproduce --quick · evenhand reproduce rivals noise --out results",
+)
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments to run; all by default.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, few correlations: a minute or two.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for tables, pictures and claims.md.",
+            show_default="reproduction, or reproduction-quick",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
+    listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    with _plain_errors(f"What is done is kept in {folder / 'cells'}: run it again to go on."):
+        from evenhand import experiments
+
+        if listed:
+            for name, experiment in experiments.EXPERIMENTS.items():
+                typer.echo(f"{name:<18}{experiment.title}")
+            return
+        if jobs == 0:
+            raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
+        verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
+    if as_json:
+        typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
+    else:
+        _show_verdicts(verdicts, folder, quick)
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}
