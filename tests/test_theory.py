@@ -576,7 +576,7 @@ def test_certificate_names_what_it_cannot_judge():
 @pytest.mark.parametrize(
     ("params", "y", "message"),
     [
-        ({"notion": ["statistical_parity", "equal_opportunity"]}, 2, "several notions"),
+        ({"notion": ["statistical_parity", "equal_opportunity"]}, 2, "several notions, as"),
         ({}, 3, "more than two labels"),
         ({"group_cuts": True}, 2, "group_cuts=True"),
     ],

@@ -167,7 +167,11 @@ def _guess_one_of_two(
     guess: FloatArray, z: FloatArray, weight: FloatArray | None
 ) -> tuple[float, FloatArray]:
     """Logistic loss of the second of two groups."""
-    loss, g = _log_loss(np.maximum(guess[0], LEAST_SCORE), z, weight)
+    s = guess[0]
+    loss, g = _log_loss(np.maximum(s, LEAST_SCORE), z, weight)
+    if s.min(initial=0.0) < LEAST_SCORE:  # where the loss is -z s
+        beyond = z * np.minimum(s - LEAST_SCORE, 0.0)
+        loss -= float(beyond.sum() if weight is None else weight @ beyond)
     g -= z
     if weight is not None:
         g *= weight

@@ -27,7 +27,7 @@ from evenhand.peers._base import (
 )
 from evenhand.rates import Rate
 from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
-from evenhand.updates import power_schedule
+from evenhand.updates import normal, power_schedule
 
 __all__ = [
     "AccuracyOnly",
@@ -139,7 +139,7 @@ class FairnessOnly(LinearPeer):
             oracle,
             w,
             solver=SOLVERS[self.solver](),
-            rule=lambda grad_c, grad_f, alpha: -grad_f,
+            rule=lambda grad_c, grad_f, alpha: normal(0 * grad_c, grad_f, 1.0),
             schedule=power_schedule(1.0, 0.0),
             max_iter=self.max_iter,
         )

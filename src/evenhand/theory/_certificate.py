@@ -98,8 +98,8 @@ def certificate(
         raise TypeError(f"certificate needs a FairClassifier, not a {type(model).__name__}.")
     check_is_fitted(model)
     for what, unserved in (
-        ("several notions", not isinstance(model.notion, str) and len(model.notion) > 1),
         ("more than two labels", len(model.classes_) > 2),
+        ("several notions, as equalized_odds is", len(model._rate.parts) > 1),
         ("group_cuts=True", len(np.shape(model.point_.cut)) > 0),
     ):
         if unserved:
