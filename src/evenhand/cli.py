@@ -12,7 +12,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -528,18 +528,19 @@ def _predict(
     from evenhand.files import read_chunks
 
     n = 0
-    for chunk in read_chunks(file, delimiter=delimiter, encoding=encoding):
-        for name in keep:
-            if name not in chunk.columns:
-                raise ValueError(f"{file} has no column {name!r} to keep.")
-        table = chunk[keep].reset_index(drop=True)
-        proba = model.predict_proba(chunk)
-        answer = {"prediction": model.predict(chunk)}
-        labels = model[-1].classes_.tolist()
-        answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
-        table = pd.concat([table, pd.DataFrame(answer)], axis=1)
-        handle.write(table.to_csv(index=False, header=not n, lineterminator="\n").encode())
-        n += len(chunk)
+    with closing(read_chunks(file, delimiter=delimiter, encoding=encoding)) as chunks:
+        for chunk in chunks:
+            for name in keep:
+                if name not in chunk.columns:
+                    raise ValueError(f"{file} has no column {name!r} to keep.")
+            table = chunk[keep].reset_index(drop=True)
+            proba = model.predict_proba(chunk)
+            answer = {"prediction": model.predict(chunk)}
+            labels = model[-1].classes_.tolist()
+            answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
+            table = pd.concat([table, pd.DataFrame(answer)], axis=1)
+            handle.write(table.to_csv(index=False, header=not n, lineterminator="\n").encode())
+            n += len(chunk)
     return n
 
 

@@ -14,7 +14,7 @@ import lzma
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -177,12 +177,14 @@ def _csv(
     }
     n = 0
     try:
-        read = pd.read_csv(file, **options)
-        for part in [read] if rows is None else read:
-            n += len(part)
-            part.columns = pd.Index(header)
-            if len(part):
-                yield part
+        with ExitStack() as opened:
+            read = pd.read_csv(file, **options)
+            parts = [read] if rows is None else opened.enter_context(read)
+            for part in parts:
+                n += len(part)
+                part.columns = pd.Index(header)
+                if len(part):
+                    yield part
     except UnicodeDecodeError as error:
         raise _wrong_encoding(error, encoding, name) from None
     except (pd.errors.ParserError, csv.Error) as error:
