@@ -13,7 +13,7 @@ import io
 import lzma
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -73,7 +73,7 @@ def read_chunks(
     delimiter: str | None = None,
     encoding: str | None = None,
     rows: int | None = CHUNK_ROWS,
-) -> Iterator[pd.DataFrame]:
+) -> Generator[pd.DataFrame, None, None]:
     """Read a table in chunks of so many rows; all of it at once if ``rows`` is None.
 
     Parameters are those of :func:`read_table`.
@@ -150,7 +150,7 @@ def _parquet(path: str | Path, file: Any, name: str, rows: int | None) -> Iterat
 
 def _csv(
     file: Any, name: str, delimiter: str | None, encoding: str | None, rows: int | None
-) -> Iterator[pd.DataFrame]:
+) -> Generator[pd.DataFrame, None, None]:
     probe = _peek(file)
     if not probe.strip():
         raise TableFileError(f"{name} is empty.")
