@@ -194,6 +194,29 @@ def test_methods_for_games_come_to_rest_where_descent_does_not(solver):
     assert np.linalg.norm(home) < 0.05
 
 
+class Bilinear(Quadratic):
+    """The game min over w, max over u of w u, whose saddle is (0, 0)."""
+
+    n_weights = 1
+
+    def __init__(self):
+        self.h, self.best, self.smoothness = np.ones(1), np.zeros(1), 3.0
+
+    def evaluate(self, w, u, scale=1.0):
+        m = super().evaluate(w, u, scale)
+        return m._replace(grad_c=u.copy(), grad_u=w.copy(), smoothness_u=3.0)
+
+
+@pytest.mark.parametrize("solver", [Extragradient(), Optimistic()])
+def test_methods_for_games_find_the_saddle_in_w_and_u(solver):
+    def distance(solver):
+        last = run(Bilinear(), solver, 400, w=np.ones(1))[-1]
+        return float(np.hypot(last.q[0], last.u[0]))
+
+    assert distance(GradientDescent()) > 100
+    assert distance(solver) < 1e-3
+
+
 @pytest.mark.parametrize("solver", [Extragradient(), Optimistic()])
 def test_methods_for_games_minimise_too(solver):
     problem = Quadratic(condition=20)

@@ -49,7 +49,6 @@ from evenhand.selection import (
     check_unweighted,
     choose,
     count_points,
-    label_strata,
     pool_folds,
     rows_of,
     split_folds,
@@ -573,7 +572,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             check_unweighted(rows.weight)
         groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
         names, n = (groups, self._label_order(rows.classes).tolist()), len(rows.y)
-        strata = label_strata(rows.z, rows.y, names, self.selection)
+        strata = rows.z * len(rows.classes) + rows.y
         # Bounds are exact only if the held-out labels do not depend on those fitted to.
         strata = rows.z if self.selection == "certified" else strata
         if self.selection != "crossfit":
@@ -733,7 +732,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             best = (
                 f"the highest rate found is {self.rate_:.3f}"
                 if len(self.frontier_)
-                else f"no point has {self._requirement}"
+                else self._undefined() or f"no point has {self._requirement}"
             )
             missed = f"tau={self.tau} was not reached {self._where} for {self.notion}: {best}"
             warnings.warn(
@@ -758,6 +757,22 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
         self.guarantee_ = choice.guarantee
         return point
+
+    def _undefined(self) -> str:
+        """Say of which group a rate is undefined whatever the classifier, if there is one."""
+        counts = self.frontier_.last.counts[: len(self.groups_)]
+        for part in self._rate.parts:
+            labels = sorted({y for y, _ in part.denominator})
+            rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
+            whole = {(y, p) for y in labels for p in range(counts.shape[-1])}
+            if set(part.denominator) == whole and not rows.all():
+                group = self.groups_.tolist()[int(np.argmin(rows))]
+                names = " or ".join(repr(self._labels.tolist()[y]) for y in labels)
+                return (
+                    f"group {group!r} has no row with the label {names}, so its "
+                    f"{part.name.replace('_', ' ')} is undefined; leave it out or join it"
+                )
+        return ""
 
     def at(self, tau: float) -> FairClassifier:
         """Give the same fit at another target, without training and without data.
@@ -904,6 +919,30 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X, sensitive_features=sensitive_features)
         # A score of exactly 0 is not the favourable label's, whichever that is.
         return self._labels[decide(self._sign * scores, 0.0)]
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None
+    ) -> float:
+        """Accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row; needed with ``group_cuts``, else not looked at.
+
+        Returns
+        -------
+        float
+            Share of right predictions.
+        """
+        right = self.predict(X, sensitive_features=sensitive_features) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Sigmoid or softmax of :meth:`decision_function`, scores between 0 and 1.

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import sys
 import zipfile
 from collections.abc import Generator, Iterator
@@ -80,8 +81,8 @@ def read_chunks(
     """
     name = "standard input" if str(path) == "-" else str(path)
     with _opened(path, name) as file:
-        head = file.peek(4)[:4] if hasattr(file, "peek") else b""
-        if head[:4] == b"PAR1":
+        head, file = _ahead(file, 4)
+        if head == b"PAR1":
             yield from _parquet(path, file, name, rows)
             return
         with _decompressed(file, head, name) as plain:
@@ -91,7 +92,7 @@ def read_chunks(
 @contextmanager
 def _opened(path: str | Path, name: str) -> Iterator[Any]:
     if str(path) == "-":
-        yield io.BufferedReader(sys.stdin.buffer)
+        yield sys.stdin.buffer
         return
     if Path(path).is_dir():
         raise TableFileError(f"{name} is a folder; give a file.")
@@ -113,8 +114,7 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
             with lzma.open(file) as plain:
                 yield io.BufferedReader(plain)
         elif head[:4] == b"PK\x03\x04":
-            seekable = file if file.seekable() else io.BytesIO(file.read())
-            with zipfile.ZipFile(seekable) as archive:
+            with zipfile.ZipFile(io.BytesIO(file.read())) as archive:
                 names = [n for n in archive.namelist() if not n.endswith("/")]
                 if len(names) != 1:
                     raise TableFileError(
@@ -151,7 +151,7 @@ def _parquet(path: str | Path, file: Any, name: str, rows: int | None) -> Iterat
 def _csv(
     file: Any, name: str, delimiter: str | None, encoding: str | None, rows: int | None
 ) -> Generator[pd.DataFrame, None, None]:
-    probe = _peek(file)
+    probe, file = _ahead(file, PROBE_BYTES)
     if not probe.strip():
         raise TableFileError(f"{name} is empty.")
     if encoding is None:
@@ -161,7 +161,8 @@ def _csv(
         raise TableFileError(f"{name} is no table of text: it has zero bytes in it.")
     encoding = encoding or "utf-8"
     text = _decoded(probe, encoding, name)
-    lines = text.splitlines(keepends=True)
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
+    lines = [line for line in lines if line]
     if len(probe) >= PROBE_BYTES and len(lines) > 1:
         lines = lines[:-1]  # the last may be a part of one
     if delimiter is None:
@@ -170,8 +171,10 @@ def _csv(
     options: dict[str, Any] = {
         "sep": delimiter,
         "encoding": encoding,
-        "na_values": ["?"],
-        "low_memory": False,
+        # Every value as it is written: what a column holds is the encoder's to say, and must not
+        # depend on which rows are read together.
+        "dtype": str,
+        "keep_default_na": False,
         "chunksize": rows,
         "skipinitialspace": True,
     }
@@ -193,14 +196,29 @@ def _csv(
         raise TableFileError(f"{name} has a header but no rows.")
 
 
-def _peek(file: Any) -> bytes:
-    """Look at the start of a stream without taking it."""
-    if file.seekable():
-        at = file.tell()
-        probe = file.read(PROBE_BYTES)
-        file.seek(at)
-        return bytes(probe)
-    return bytes(file.peek(PROBE_BYTES))
+class _Replayed(io.RawIOBase):
+    """A stream of which the start has been read already."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        self._start, self._rest = io.BytesIO(start), rest
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read from the start, then from the rest."""
+        data = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _ahead(file: Any, n: int) -> tuple[bytes, Any]:
+    """Look at the first n bytes of a stream; give them, and the stream with them in it."""
+    start = b""
+    while len(start) < n and (more := file.read(n - len(start))):
+        start += more
+    return start, io.BufferedReader(_Replayed(start, file))
 
 
 def _decoded(probe: bytes, encoding: str, name: str) -> str:

@@ -265,7 +265,7 @@ def code_rows(
     if bins is None and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
         raise ValueError(
             f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
-            "which values are a group."
+            "which values are a group, or give them as text if each is one."
         )
     levels, z, small = _large_enough(levels, z, min_group_size, where)
     inputs = np.arange(X.shape[1])
@@ -343,10 +343,16 @@ def _binned(
     value = _numbers(series)
     if np.ndim(bins) == 0:
         shares = np.arange(1, int(bins)) / int(bins)
-        edges = np.unique(np.quantile(value, shares, method="inverted_cdf"))
+        order = np.argsort(value)
+        mass = np.cumsum(np.ones(len(value)) if weight is None else weight[order])
+        # A hair less, so that rounding of the sum does not move an edge.
+        at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
+        edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
         edges = edges[edges > value.min()]
     else:
         edges = np.unique(np.asarray(bins, dtype=np.float64))
+        if not np.isfinite(edges).all():
+            raise ValueError(f"bins={bins}; edges must be finite numbers.")
     names = _bin_names(edges)
     z = np.searchsorted(edges, value, side="right")
     held = np.flatnonzero(np.bincount(z, minlength=len(names)))
@@ -369,9 +375,10 @@ def _numbers(series: pd.Series) -> NDArray[np.float64]:
 
 
 def _bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
-    names = [f"below {edges[0]:g}"] if len(edges) else ["all"]
-    names += [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-    names += [f"from {edges[-1]:g}"] if len(edges) else []
+    # All digits, because values find their bin by its name when predicting.
+    names = [f"below {edges[0]:.15g}"] if len(edges) else ["all"]
+    names += [f"{low:.15g} to {high:.15g}" for low, high in pairwise(edges)]
+    names += [f"from {edges[-1]:.15g}"] if len(edges) else []
     return np.array(names)
 
 

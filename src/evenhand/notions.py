@@ -279,7 +279,7 @@ class Notion:
         ignorant = np.broadcast_to(c.mean(axis=-1, keepdims=True), c.shape)
         return _plain(self.rate).per_group(ignorant)
 
-    def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
+    def eligible(self, counts: Any, min_share: Any) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer at all.
 
         Every group must have between ``min_share`` and 1 − ``min_share`` predicted positives and,
@@ -287,6 +287,12 @@ class Notion:
         """
         selected = RATES["selection_rate"].of_label(self.favourable, np.shape(counts)[-1])
         share = selected.per_group(counts)
+        if np.shape(counts)[-1] > 2:
+            # A rare label among many need not be given more often than half as often as it occurs.
+            c = np.asarray(counts, dtype=np.float64)
+            label = c.sum(axis=-1).sum(axis=-2)
+            often = label[..., self.favourable] / label.sum(axis=-1)
+            min_share = np.minimum(min_share, often / 2)[..., None]
         # The tolerance lets 1% of 100 rows be 1 row.
         ok = np.all((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12), axis=-1)
         if self.better_than_chance:

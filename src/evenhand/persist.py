@@ -446,6 +446,7 @@ def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
                 float(plan["mean"]),
                 float(plan["scale"]),
                 bool(plan["indicator"]),
+                bool(plan["tolerant"]),
                 tuple(map(str, plan["categories"])),
             )
         )

@@ -8,6 +8,7 @@ once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -286,6 +287,8 @@ def crossed(values: Any, name: str) -> pd.Series:
             "drop those rows or give them a group of their own, such as 'unknown'",
         )
     text = values.astype(str)
+    if any(text[column].str.contains(", ", regex=False).any() for column in text.columns):
+        text = text.map(json.dumps)  # or "x, y" and "z" would be "x" and "y, z"
     joined = text.iloc[:, 0].str.cat([text.iloc[:, j] for j in range(1, text.shape[1])], sep=", ")
     return joined.rename(", ".join(map(str, values.columns)))
 

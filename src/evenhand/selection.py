@@ -42,8 +42,8 @@ __all__ = [
     "choose",
     "clopper_pearson",
     "count_points",
-    "label_strata",
     "order_of_tests",
+    "own_targets",
     "pool_folds",
     "ratio_bound",
     "rows_factor",
@@ -180,22 +180,6 @@ def check_unweighted(weight: FloatArray | None) -> None:
         )
 
 
-def label_strata(
-    z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]], selection: str
-) -> NDArray[np.intp]:
-    """Give each row the number of its group and label; ``names`` are those of both."""
-    n_labels = len(names[1])
-    strata = z * n_labels + y
-    single = np.flatnonzero(np.bincount(strata) == 1)
-    if len(single):
-        group, label = divmod(int(single[0]), n_labels)
-        raise ValueError(
-            f"group {names[0][group]!r} has one row with label {names[1][label]!r}, which cannot "
-            f"be both fitted to and held out; selection={selection!r} needs two of a kind."
-        )
-    return strata
-
-
 def check_part(
     z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]]
 ) -> None:
@@ -230,11 +214,11 @@ def split_rows(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows to fit on and rows to hold out: of each stratum, ``share`` of its rows at random.
 
-    Of a stratum of two rows or more at least one is on either side.
+    Of a stratum of two rows or more at least one is on either side; a single row is fitted to.
     """
     held = []
     for rows in _shuffled(strata, random):
-        n = int(np.clip(round(share * len(rows)), 1, max(len(rows) - 1, 1)))
+        n = int(np.clip(round(share * len(rows)), min(len(rows) - 1, 1), max(len(rows) - 1, 0)))
         held.append(rows[:n])
     out = np.sort(np.concatenate(held))
     return np.setdiff1d(np.arange(len(strata)), out), out
@@ -464,6 +448,8 @@ class Guarantee:
     rows_needed : int or None
         Without a certificate: about how many rows in all, held out and fitted to, it would take at
         the rates seen; None if no number would do. None as well if certified.
+    targets : tuple of (str, float)
+        The name of each rate and its own target.
     """
 
     certified: bool
@@ -475,19 +461,29 @@ class Guarantee:
     tested: int
     candidates: int
     rows_needed: int | None
+    targets: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
-        held = f"on {self.n_rows:,} held-out rows the ratio is {self.rate:.3f}"
+        alike = len({tau for _, tau in self.targets}) < 2
+        what, target = "ratio", f"tau={self.tau:g}"
+        if not alike:
+            # Ratios of several rates are measured in shares of their targets.
+            what = "worst ratio, in units of its target over the strictest,"
+            target = ", ".join(f"{tau:g} for the {name}" for name, tau in self.targets)
+        elif len(self.targets) > 1:
+            what = "worst of the ratios"
+        held = f"on {self.n_rows:,} held-out rows the {what} is {self.rate:.3f}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
+            subject = "the ratio" if len(self.targets) < 2 else "every ratio"
             return (
-                f"certified: with confidence {sure} the ratio in the population is at least "
-                f"tau={self.tau:g} ({held}; {self.tested} of {self.candidates} points tested)"
+                f"certified: with confidence {sure} {subject} in the population is at least "
+                f"{target} ({held}; {self.tested} of {self.candidates} points tested)"
             )
         if not self.candidates:
-            return f"no point can be certified for tau={self.tau:g}: there is none to test"
+            return f"no point can be certified for {target}: there is none to test"
         text = (
-            f"no point can be certified for tau={self.tau:g} with confidence {sure}: of the "
+            f"no point can be certified for {target} with confidence {sure}: of the "
             f"fairest, {held}, which shows no more than {self.bound:.3f}; "
         )
         if self.rows_needed is None:
@@ -534,6 +530,15 @@ def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.int
     return order[accuracy > best]
 
 
+def own_targets(rate: AnyRate, tau: float) -> tuple[tuple[str, float], ...]:
+    """Name of each rate's ratio, and its own target if the strictest has ``tau``."""
+    shares = getattr(rate, "shares", ()) or (1.0,) * len(rate.parts)
+    return tuple(
+        (part.ratio_name, float(round(tau * share, 12)))
+        for part, share in zip(rate.parts, shares, strict=True)
+    )
+
+
 def _certify(held: HeldOut, rate: AnyRate, tau: float, delta: float) -> tuple[int, Guarantee]:
     """Test the points in line, stop at the first failure; the last that passed, else the first."""
     order = order_of_tests(held, rate, delta)
@@ -554,6 +559,7 @@ def _certify(held: HeldOut, rate: AnyRate, tau: float, delta: float) -> tuple[in
         tested=min(n + 1, len(order)),
         candidates=len(order),
         rows_needed=needed,
+        targets=own_targets(rate, tau),
     )
 
 

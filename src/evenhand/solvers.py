@@ -3,7 +3,8 @@ r"""Saddle-point solvers: vectors in, vectors out; they never see the data.
 A solver is a small frozen dataclass with ``init(w)``, which makes its state,
 ``query(state, pace)``, which says where the next moments are wanted, and
 ``step(state, direction, pace)``, which moves on. :func:`solve` is the one loop around them. u
-ascends at the queried point with the step :math:`1/L_u`.
+ascends at the queried point with the step :math:`1/L_u`; methods for games say themselves how, by
+``ascend(state, u, rise)``.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class State:
     a: float = 0.0
     total: float = 0.0
     last: FloatArray | None = None
+    last_u: FloatArray | None = None
 
 
 class Solver(Protocol):
@@ -174,7 +176,8 @@ class Extragradient:
 
     .. math:: \bar w_t = w_t - d(w_t)/L_t, \qquad w_{t+1} = w_t - d(\bar w_t)/L_t .
 
-    Each evaluation is an iteration, so every second one moves the answer.
+    and the adversary likewise, upwards. Each evaluation is an iteration, so every second one moves
+    the answer.
     """
 
     def init(self, w: FloatArray) -> State:
@@ -192,12 +195,20 @@ class Extragradient:
             return replace(state, last=w)
         return replace(state, w=w, q=w, last=None)
 
+    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
+        """Look ahead, or rise from where u was by what was found there."""
+        if state.last_u is None:
+            return replace(state, last_u=u), u + rise
+        return replace(state, last_u=None), state.last_u + rise
+
 
 @dataclass(frozen=True)
 class Optimistic:
     r"""Optimistic descent: the last direction stands for the look ahead.
 
-    .. math:: w_{t+1} = w_t - (2 d(w_t) - d(w_{t-1}))/L_t .
+    .. math:: w_{t+1} = w_t - (2 d(w_t) - d(w_{t-1}))/L_t ,
+
+    and the adversary likewise, upwards.
     """
 
     def init(self, w: FloatArray) -> State:
@@ -213,6 +224,11 @@ class Optimistic:
         before = direction if state.last is None else state.last
         w = state.w - (2 * direction - before) / pace.smoothness
         return replace(state, w=w, q=w, last=direction)
+
+    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
+        """Rise along the gradient, extrapolated."""
+        before = rise if state.last_u is None else state.last_u
+        return replace(state, last_u=rise), u + 2 * rise - before
 
 
 def _average(state: State, w: FloatArray, a: float) -> State:
@@ -298,7 +314,11 @@ def solve(
                 pace = pace._replace(product=product)
             direction = rule(moments.grad_c, moments.grad_f, alpha)
             state = solver.step(state, direction, pace)
-            u = u + moments.grad_u * (step or 1 / max(moments.smoothness_u, 1e-12))
+            rise = moments.grad_u * (step or 1 / max(moments.smoothness_u, 1e-12))
+            if isinstance(solver, Extragradient | Optimistic):
+                state, u = solver.ascend(state, u, rise)
+            else:
+                u = u + rise
         scale, steepness = moments.scale, moments.steepness
         # Comparisons with NaN are false.
         if not (

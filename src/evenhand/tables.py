@@ -36,11 +36,16 @@ __all__ = [
 ]
 
 # What stands for a value that is not there, besides what the frame itself says is missing.
-NO_VALUE = ("", "?")
+NO_VALUE = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 MISSING, OTHER = "(missing)", "(other)"
 # A number written as people write it: 1,234.5 or 12 %.
-NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?\s*%?")
+NUMBER = re.compile(r"[+-]?((\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?\s*%?|inf|Inf)")
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
+# A column of text is read as numbers, or as dates, if so many of its values are, and it has so many
+# rows at least; the other values then count as missing.
+MOSTLY, FEWEST_MOSTLY = 0.98, 50
+ODD_NUMBERS = "numbers written as text"
+LARGEST = 1e100
 # A column in which every row is different tells rows apart, and nothing else.
 FEWEST_ROWS_OF_AN_IDENTIFIER = 20
 
@@ -64,6 +69,9 @@ class ColumnPlan:
         standard deviation it is brought to 0 and 1 with.
     indicator : bool
         Whether a further input says that the value was missing.
+    tolerant : bool
+        Whether values that are no numbers, or no dates, count as missing, because the table it was
+        learned from had a few.
     categories : tuple of str
         Of a category, the values that have an input each. ``"(missing)"`` and ``"(other)"``, if
         there, stand for missing and for all other values; without the latter an unseen value has
@@ -78,6 +86,7 @@ class ColumnPlan:
     mean: float = 0.0
     scale: float = 1.0
     indicator: bool = False
+    tolerant: bool = False
     categories: tuple[str, ...] = field(default=())
 
 
@@ -115,7 +124,12 @@ def _missing(value: Any) -> bool:
 def _texts(series: Any) -> NDArray[np.object_]:
     """Values as text, None where missing; 3.0 is written as 3."""
     values = pd.Series(series.to_list(), dtype=object)
-    codes, levels = pd.factorize(values, use_na_sentinel=True)
+    try:
+        codes, levels = pd.factorize(values, use_na_sentinel=True)
+    except TypeError:
+        raise ValueError(
+            f"column {series.name!r} holds lists or records; give one value per cell, or drop it."
+        ) from None
 
     def text(value: Any) -> str | None:
         if _missing(value):
@@ -140,42 +154,54 @@ def _as_number(text: str) -> float:
 
 
 def _is_number(text: str) -> bool:
-    return bool(NUMBER.fullmatch(text)) and any(c.isdigit() for c in text)
+    return bool(NUMBER.fullmatch(text)) and (any(c.isdigit() for c in text) or "nf" in text)
 
 
-def _numbers(series: Any, column: str) -> NDArray[np.float64]:
-    """Values as numbers, NaN where missing."""
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+
+
+def _numbers(series: Any, column: str, *, tolerant: bool = False) -> NDArray[np.float64]:
+    """Values as numbers, NaN where missing; if ``tolerant``, also where there is no number."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         if series.dtype == nw.Boolean:
             return np.array([np.nan if _missing(v) else float(v) for v in series.to_list()])
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     texts = _texts(series)
-    known = {}
-    for text in _known(texts):
-        try:
-            known[text] = _as_number(text)
-        except ValueError:
+    codes, known = pd.factorize(pd.Series(texts, dtype=object), use_na_sentinel=True)
+    values = np.full(len(known) + 1, np.nan)
+    for i, text in enumerate(known):
+        if _is_number(text):
+            values[i] = _as_number(text)
+        elif not tolerant:
             row = int(np.flatnonzero(texts == text)[0])
             raise ValueError(
-                f"column {column!r} held numbers when the model was trained, and now {text!r} in "
-                f"row {row + 1}; correct that value or leave it empty."
-            ) from None
-    return np.array([np.nan if t is None else known[t] for t in texts])
+                f"column {column!r} held numbers when the model was trained, and now "
+                f"{_quoted(text)} in row {row + 1}; correct that value or leave it empty."
+            )
+    return values[codes]
 
 
-def _days(series: Any, column: str) -> NDArray[np.float64]:
-    """Dates as days since 1970, NaN where missing."""
+def _days(series: Any, column: str, *, tolerant: bool = False) -> NDArray[np.float64]:
+    """Dates as days since 1970, NaN where missing; if ``tolerant``, also where there is no date."""
     if series.dtype in (nw.Datetime, nw.Date):
-        stamps = pd.to_datetime(pd.Series(series.to_list(), dtype=object), utc=True)
+        values = pd.Series(series.to_list(), dtype=object)
+        try:
+            stamps = pd.to_datetime(values, utc=True)
+        except (ValueError, OverflowError):
+            raise ValueError(
+                f"column {column!r} has dates too far away to count days to; correct them."
+            ) from None
     else:
         texts = pd.Series(_texts(series), dtype=object)
         stamps = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
         bad = stamps.isna() & texts.notna()
-        if bad.any():
+        if bad.any() and not tolerant:
             row = int(np.flatnonzero(bad)[0])
             raise ValueError(
                 f"column {column!r} held dates when the model was trained, and now "
-                f"{texts.iloc[row]!r} in row {row + 1}; write it as 2024-12-31 or leave it empty."
+                f"{_quoted(texts.iloc[row])} in row {row + 1}; write it as 2024-12-31 or leave it "
+                "empty."
             )
     day = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
     return day.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -438,20 +464,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         else:
             texts = _texts(series)
-            known = _known(texts)
-            text = series.dtype not in (nw.Boolean, nw.Categorical, nw.Enum)
-            if known and text and all(map(_is_number, known)):
-                kind, how = "number", "numbers written as text"
-                values = _numbers(series, name)
-            elif known and text and all(map(ISO_DATE.fullmatch, known)):
-                kind, how, values = "date", "dates written as text", _days(series, name)
+            if series.dtype not in (nw.Boolean, nw.Categorical, nw.Enum):
+                kind, how = _kind_of_text(texts)
+            tolerant = "count as missing" in how
+            if kind != "category":
+                read = _numbers if kind == "number" else _days
+                values = read(series, name, tolerant=tolerant)
         if kind == "category":
             assert texts is not None  # noqa: S101
             return self._decide_category(texts, name), _mark(texts)
-        return self._decide_number(values, name, kind, how, whole=series.dtype.is_integer())
+        return self._decide_number(values, name, kind, how)
 
     def _decide_number(
-        self, values: NDArray[np.float64], name: str, kind: str, how: str, *, whole: bool
+        self, values: NDArray[np.float64], name: str, kind: str, how: str
     ) -> tuple[ColumnPlan, Any]:
         infinite = int(np.isinf(values).sum())
         if infinite:
@@ -461,19 +486,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         here = values[~np.isnan(values)]
         mark = _mark(values)
+        if len(here) and np.abs(here).max() > LARGEST:
+            raise ValueError(
+                f"column {name!r} has values up to {np.abs(here).max():.3g}, too large to work "
+                "with; correct them or give them in another unit."
+            )
         if not len(here):
             return ColumnPlan(name, "dropped", "no value in any row"), mark
         n_missing = len(values) - len(here)
         if here.min() == here.max() and not n_missing:
             return ColumnPlan(name, "dropped", "the same value in every row"), mark
-        span = here.max() - here.min() + 1
-        if (
-            whole
+        whole = (
+            kind == "number"
+            and bool((here % 1 == 0).all())
             and len(values) >= FEWEST_ROWS_OF_AN_IDENTIFIER
-            and span == len(values) == len(np.unique(here))
-        ):
+        )
+        distinct = whole and len(np.unique(here)) == len(values)
+        if distinct and here.max() - here.min() + 1 == len(values):
             return ColumnPlan(name, "dropped", "numbers the rows: an identifier"), mark
         words = [how] if how else []
+        if distinct:
+            words.append("another whole number in every row: is it an identifier?")
         if n_missing:
             fill = f"{np.median(here):.4g}"
             words.append(
@@ -490,6 +523,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "; ".join(words) or "as it is",
             names,
             indicator=bool(n_missing),
+            tolerant="count as missing" in how,
         )
         return plan, mark
 
@@ -558,7 +592,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 columns[plan.column] = _levels(_texts(series), plan.categories)
                 continue
             read = _days if plan.kind == "date" else _numbers
-            values = read(series, plan.column)
+            values = read(series, plan.column, tolerant=plan.tolerant)
             if np.isinf(values).any():
                 raise ValueError(f"column {plan.column!r} has infinite values; correct them.")
             columns[plan.column] = values
@@ -635,6 +669,28 @@ def _input_name(column: str, value: str) -> str:
     return f"{column} = {value}"
 
 
+def _kind_of_text(texts: NDArray[np.object_]) -> tuple[str, str]:
+    """Say how a column of text is best read, and in words what is odd about it."""
+    counts = pd.Series(texts, dtype=object).value_counts()
+    total = int(counts.sum())
+    for kind, fits, plural in (
+        ("number", _is_number, "numbers"),
+        ("date", lambda text: bool(ISO_DATE.fullmatch(text)), "dates"),
+    ):
+        good = np.array([fits(text) for text in counts.index], dtype=bool)
+        n_bad = total - int(counts[good].sum())
+        if not total or not good.any():
+            continue
+        if not n_bad:
+            odd = kind == "number" and any("," in t or "%" in t for t in counts.index)
+            return kind, "dates written as text" if kind == "date" else ODD_NUMBERS if odd else ""
+        if total >= FEWEST_MOSTLY and n_bad <= (1 - MOSTLY) * total:
+            bad = ", ".join(_quoted(t) for t in counts.index[~good][:3])
+            what = f"a value that is no {kind}" if n_bad == 1 else f"{n_bad:,} that are no {plural}"
+            return kind, f"{what} ({bad}), count as missing"
+    return "category", ""
+
+
 def _mark(values: NDArray[Any]) -> Any:
     """Give a mark that columns of the same values share."""
     if values.dtype.kind == "f":
@@ -650,7 +706,7 @@ def _listed(names: Sequence[Any], most: int = 10) -> str:
 # ---- the pipeline ----------------------------------------------------------------------------
 
 
-def group_values(X: Any, sensitive: Sequence[str]) -> pd.DataFrame:
+def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> pd.DataFrame:
     """Give a table's sensitive columns, None where a value is missing.
 
     Parameters
@@ -659,6 +715,8 @@ def group_values(X: Any, sensitive: Sequence[str]) -> pd.DataFrame:
         The table.
     sensitive : sequence of str
         Names of columns.
+    numbers : bool, default=False
+        Whether numbers written as text are numbers, because bins are to be made of them.
 
     Returns
     -------
@@ -674,6 +732,8 @@ def group_values(X: Any, sensitive: Sequence[str]) -> pd.DataFrame:
                 f"{_listed(frame.columns)}."
             )
         number = frame[name].dtype.is_numeric()
+        if numbers and not number:
+            number = all(map(_is_number, _known(_texts(frame[name]))))
         values: Any = _numbers(frame[name], name) if number else _texts(frame[name])
         if number and not np.isnan(values).any() and (values % 1 == 0).all():
             values = values.astype(np.int64)
@@ -740,7 +800,8 @@ class FairPipeline(Pipeline):
             raise ValueError(
                 f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
             )
-        values = group_values(X, list(self.sensitive))
+        bins = getattr(self.steps[-1][1], "bins", None) if self.steps else None
+        values = group_values(X, list(self.sensitive), numbers=bins is not None)
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
         if known.all():

@@ -49,6 +49,8 @@ __all__ = [
 MOST_LABELS = 20
 # More groups than this are no groups but names.
 MOST_GROUPS = 100
+# A number with more values than this needs bins.
+MOST_VALUES = 20
 CONFIDENCE = 0.95
 
 
@@ -103,12 +105,22 @@ def _as_label(text: str | None, classes: NDArray[Any], column: str, option: str)
     )
 
 
-def _groups(X: Any, sensitive: Sequence[str], missing_groups: str) -> tuple[Any, Any]:
+def _groups(
+    X: Any, sensitive: Sequence[str], missing_groups: str, bins: Any = None
+) -> tuple[Any, Any]:
     """Group of each row that has one, and which rows those are."""
-    pipeline = FairPipeline([], sensitive=list(sensitive), missing_groups=missing_groups)
+    steps = [("classifier", FairClassifier(bins=bins))]
+    pipeline = FairPipeline(steps, sensitive=list(sensitive), missing_groups=missing_groups)
     values, known = pipeline.groups(X)
     for name in values.columns:
         n = values[name].nunique()
+        known_values = values[name].dropna()
+        written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
+        if bins is None and n > MOST_VALUES and all(written):
+            raise ValueError(
+                f"column {name!r} is a number with {n} distinct values; say with --bins which "
+                "values are a group, for example --bins 30,45,60."
+            )
         if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
             raise ValueError(
                 f"column {name!r} has {n:,} different values; groups are few (at most "
@@ -334,16 +346,17 @@ def train(
     overlap = [name for name in sensitive if name == label]
     if overlap:
         raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
-    X, y, dropped = _labelled(X, label, sensitive, missing_groups)
+    bins = params.get("bins")
+    X, y, dropped = _labelled(X, label, sensitive, missing_groups, bins)
     mark = fingerprint(X)
-    groups, _ = _groups(X, sensitive, missing_groups)
+    groups, _ = _groups(X, sensitive, missing_groups, bins)
     n_rows = len(y) + sum(d["n"] for d in dropped)
     classes = np.unique(y)
     if favourable is not None:
         params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
     X_test = y_test = None
     if test is not None:
-        X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups)
+        X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups, bins)
         unknown = sorted(set(y_test.tolist()) - set(classes.tolist()), key=str)
         if unknown:
             raise ValueError(
@@ -394,10 +407,10 @@ def train(
 
 
 def _labelled(
-    X: Any, label: str, sensitive: Sequence[str], missing_groups: str
+    X: Any, label: str, sensitive: Sequence[str], missing_groups: str, bins: Any = None
 ) -> tuple[Any, NDArray[Any], list[dict[str, Any]]]:
     """Rows that have a label and a group, their labels, and what was left out."""
-    _, kept = _groups(X, sensitive, missing_groups)
+    _, kept = _groups(X, sensitive, missing_groups, bins)
     dropped = [{"reason": f"without a value in {_words(sensitive)!r}", "n": int((~kept).sum())}]
     X = X if kept.all() else take_table_rows(X, kept)
     y, known = label_values(X, label)
@@ -413,7 +426,7 @@ def _split(
     from evenhand.selection import split_rows
 
     z = np.zeros(len(y), dtype=np.intp)
-    if not (isinstance(groups, pd.Series) and pd.api.types.is_float_dtype(groups)):
+    if not (isinstance(groups, pd.Series) and pd.api.types.is_numeric_dtype(groups)):
         z = group_codes(groups)[1]
     strata = z * len(np.unique(y)) + np.unique(y, return_inverse=True)[1]
     # A stratum of one row stays with the training rows.
