@@ -213,6 +213,17 @@ class TestClassifier:
         one = model.predict(X[:1], sensitive_features=[29.0])
         assert one[0] == (X[:1] @ model.coef_[0] + model.intercept_[0] > 0)[0]
 
+    def test_bins_that_are_alike_in_six_digits(self, data):
+        X, y, _ = data
+        born = 19800101 + np.arange(len(y)) % 59
+        model = FairClassifier(
+            group_cuts=True, bins=[19800110, 19800125, 19800140], max_iter=60, tau=0.5
+        ).fit(X, y, sensitive_features=born)
+        assert len(set(model.groups_.tolist())) == 4
+        predicted = model.predict(X, sensitive_features=born)
+        assert model.accuracy_ == pytest.approx(np.mean(predicted == y))
+        assert model.score(X, y, sensitive_features=born) == pytest.approx(model.accuracy_)
+
     @pytest.mark.parametrize("selection", ["holdout", "crossfit", "certified"])
     def test_selections(self, data, selection):
         model = fit(data, selection=selection, tau=0.6, cv=2, random_state=0)

@@ -260,3 +260,13 @@ class TestFavourableOfTwo:
         X, y, z = data
         with pytest.raises(ValueError, match=r"pos_label=7 is not among the labels: False, True"):
             fit((X, y == "loan", z), pos_label=7)
+
+
+def test_a_rare_label_is_not_forced_on_people():
+    rng = np.random.default_rng(0)
+    X, z = rng.standard_normal((6000, 3)), rng.integers(0, 2, 6000)
+    y = np.where(X[:, 0] + rng.standard_normal(6000) > 0, "yes", "no").astype(object)
+    y[(X[:, 2] > 2.2) & (rng.random(6000) < 0.5)] = "fraud"
+    model = FairClassifier(tau=0.3).fit(X, y.astype(str), sensitive_features=z)
+    share = np.mean(model.predict(X) == "fraud")
+    assert share < 0.01

@@ -230,3 +230,12 @@ def test_group_codes_are_sorted():
     groups, codes = group_codes(pd.Series(["m", "f", "m"], dtype="category"))
     assert groups.tolist() == ["f", "m"]
     assert codes.tolist() == [1, 0, 1]
+
+
+def test_crossed_values_with_commas_stay_apart():
+    from evenhand.rates import group_codes
+
+    pairs = pd.DataFrame({"a": ["x", "x, y", "x"], "b": ["y, z", "z", "z"]})
+    groups, codes = group_codes(pairs)
+    assert len(groups) == 3
+    assert len(set(codes.tolist())) == 3

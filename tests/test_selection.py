@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binomtest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from evenhand import FairClassifier, FairnessWarning
@@ -534,17 +534,34 @@ class TestWhenThingsGoWrong:
             fit(*data, **params)
 
     @pytest.mark.parametrize("name", UNSEEN)
-    def test_a_kind_of_row_too_few(self, name):
+    @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+    def test_a_single_row_of_a_kind(self, name):
         X, y, z = make_problem(n=60)
         y = np.where(z == 0, 0, y)
         y[np.flatnonzero(z == 0)[0]] = 1
-        labels, groups = np.array(["no", "yes"])[y], np.array(["f", "m"])[z]
-        model = FairClassifier(selection=name, random_state=0)
-        message = "group 'f' has one row with label 'yes', which cannot be both"
-        with pytest.raises(ValueError, match=message):
-            model.fit(X, labels, sensitive_features=groups)
-        with pytest.raises(NotFittedError):
-            model.predict(X)
+        model = FairClassifier(selection=name, random_state=0).fit(X, y, sensitive_features=z)
+        if name == "holdout":
+            assert model.held_out_.counts[:, 0, 1].sum() == 0  # it was fitted to
+
+    def test_a_group_without_the_label_that_a_rate_is_about(self):
+        X, y, z = make_problem(n=200)
+        y = np.where(z == 0, 0, y)
+        with pytest.warns(
+            FairnessWarning, match=r"group 0 has no row with the label 1, so its true"
+        ):
+            FairClassifier("equal_opportunity").fit(X, y, sensitive_features=z)
+
+    def test_targets_of_their_own_are_named(self, data):
+        model = fit(
+            *data, notion=["statistical_parity", "equal_opportunity"], tau=[0.3, 0.6],
+            selection="certified", random_state=0,
+        )  # fmt: skip
+        text = str(model.guarantee_)
+        assert "0.3 for the statistical rate, 0.6 for the true positive rate ratio" in text
+        assert model.guarantee_.targets == (
+            ("statistical rate", 0.3),
+            ("true positive rate ratio", 0.6),
+        )
 
     def test_no_label_left_to_fit_to(self):
         X, _, z = make_problem(n=60)
@@ -563,10 +580,8 @@ class TestWhenThingsGoWrong:
         X, y, z = data
         model = fit(X, y, z, selection=name)
         before = {k: v for k, v in vars(model).items() if k.endswith("_")}
-        lonely = np.where(z == 0, 0, y)
-        lonely[np.flatnonzero(z == 0)[0]] = 1
-        with pytest.raises(ValueError, match="one row with label"):
-            model.fit(X, lonely, sensitive_features=z)
+        with pytest.raises(ValueError, match="y has one class"):
+            model.fit(X, np.zeros(len(y)), sensitive_features=z)
         after = {k: v for k, v in vars(model).items() if k.endswith("_")}
         assert before.keys() == after.keys()
         assert all(after[k] is before[k] or after[k] == before[k] for k in before)
