@@ -9,10 +9,11 @@ import io
 import json
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +47,10 @@ def main(
     ] = False,
 ) -> None:
     """Fair classification: one fit, the whole accuracy-fairness frontier."""
+    # Told to end, a command cleans up as when it is interrupted.
+    with suppress(ValueError, AttributeError):  # not in a thread, not on every system
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     # A terminal or file that cannot show τ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -57,6 +62,10 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     """Turn what a user can mend into a sentence and exit code 1, and an interrupt into 130."""
     try:
         yield
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
@@ -67,6 +76,18 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
         raise typer.Exit(130) from None
+    except typer.Exit:
+        raise
+    except Exception as error:  # the last resort: what nobody thought of is said, not thrown
+        if os.environ.get("EVENHAND_TRACEBACK"):
+            raise
+        what = str(error).splitlines()[0] if str(error) else ""
+        typer.echo(
+            f"evenhand: an error that should not happen, {type(error).__name__}: {what}. Please "
+            "report it; EVENHAND_TRACEBACK=1 shows where.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
 
 
 NOT_MET = 2
@@ -120,20 +141,55 @@ class Selection(StrEnum):
 def _read(path: str, delimiter: str | None, encoding: str | None) -> Any:
     from evenhand.files import read_table
 
+    return read_table(path, delimiter=_one_character(delimiter), encoding=encoding)
+
+
+def _one_character(delimiter: str | None) -> str | None:
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter {delimiter!r}; give one character, or tab.")
-    return read_table(path, delimiter=delimiter, encoding=encoding)
+    return delimiter
 
 
-def _writable(path: Path) -> None:
-    """Refuse a place that cannot be written to, before the work is done."""
+def _writable(path: Path, *inputs: str | Path | None) -> None:
+    """Refuse a place that cannot be written to, before the work is done, and one that is read."""
+    for other in inputs:
+        if other is not None and str(other) != "-" and _same(path, Path(other)):
+            raise ValueError(f"{path} is an input; it would be replaced by the output.")
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise ValueError(f"{path} is no regular file; name one.")
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
     if not path.parent.exists():
         raise ValueError(f"there is no folder {path.parent}; make it first.")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"{path.parent} cannot be written to.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _load(path: Path, *, whole: bool = False) -> Any:
+    """Load a model that has its table encoder and, if ``whole``, the facts of its training."""
+    from evenhand import persist
+    from evenhand.tables import FairPipeline
+
+    saved = persist.load_model(path)
+    if not isinstance(saved.model, FairPipeline):
+        raise ValueError(
+            f"{path} holds a classifier without the encoder of its table; use it in Python, with "
+            "evenhand.load_model."
+        )
+    if whole and "train_counts" not in saved.facts:
+        raise ValueError(
+            f"{path} was saved in Python, without the facts that evenhand train keeps; it can "
+            "predict and be exported."
+        )
+    return saved
 
 
 def _finish(met: bool) -> None:
@@ -287,10 +343,10 @@ def train(
         from evenhand import persist, workflow
         from evenhand import report as reports
 
-        _writable(out)
+        _writable(out, file, test)
         page = report or out.with_name(f"{out.stem}.html")
         if not no_report:
-            _writable(page)
+            _writable(page, file, test)
         if not no_report and page.resolve() == out.resolve():
             raise ValueError(f"model and report would both be {out}; name one with --report.")
         if not 0 <= test_size < 1:
@@ -312,7 +368,7 @@ def train(
                 sensitive_inputs=sensitive_inputs,
                 exclude=exclude or [],
                 title=title,
-                command=shlex.join(["evenhand", *sys.argv[1:]]),
+                command=_command(),
                 seed=seed,
                 tau=taus[0] if len(taus) == 1 else taus,
                 notion=notions[0] if len(notions) == 1 else notions,
@@ -323,9 +379,10 @@ def train(
                 verbose=0 if as_json or not sys.stderr.isatty() else 1,
             )
         summary = workflow.summarise(saved)
-        persist.save_model(saved.model, out, facts=saved.facts)
-        if not no_report:
-            _write_text(page, reports.render(summary))
+        text = reports.render(summary).encode()
+        files = [] if no_report else [(page, lambda handle: handle.write(text))]
+        model_file = persist.model_writer(saved.model, facts=saved.facts)
+        persist.write_atomically(out, model_file, *files)
     notes = _notes(caught)
     if as_json:
         about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
@@ -336,6 +393,10 @@ def train(
         _screens.show_training(summary, notes)
         _screens.say_written([out, *([] if no_report else [page])])
     _finish(summary["reached"]["feasible"])
+
+
+def _command() -> str:
+    return shlex.join(["evenhand", *sys.argv[1:]])
 
 
 def _bins(text: str | None) -> Any:
@@ -409,12 +470,12 @@ def frontier(
 ) -> None:
     """Print and draw a saved model's frontier; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
-        from evenhand import persist, workflow
+        from evenhand import workflow
 
-        saved = persist.load_model(model)
+        saved = _load(model, whole=True)
         summary = workflow.summarise(saved)
         if picture is not None:
-            _writable(picture)
+            _writable(picture, model)
             _draw(saved.model[-1], picture)
     if as_json:
         kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen")
@@ -459,10 +520,13 @@ def pick(
         from evenhand import persist, workflow
 
         _writable(out)
-        saved = persist.load_model(model)
+        saved = _load(model, whole=True)
+        command = f"{saved.facts['command']}\n{_command()}".strip()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            moved = persist.SavedModel(saved.model.at(_target(tau)), saved.facts)
+            moved = persist.SavedModel(
+                saved.model.at(_target(tau)), {**saved.facts, "command": command}
+            )
         summary = workflow.summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
     if as_json:
@@ -502,11 +566,12 @@ def predict(
     with _plain_errors("No file was written or changed."):
         from evenhand import persist
 
-        saved = persist.load_model(model)
+        saved = _load(model)
+        delimiter = _one_character(delimiter)
         if out == "-":
             n = _predict(saved.model, file, sys.stdout.buffer, keep or [], delimiter, encoding)
             return
-        _writable(Path(out))
+        _writable(Path(out), file, model)
         written: list[int] = []
 
         def write(handle: Any) -> None:
@@ -587,7 +652,7 @@ def compare(
         from evenhand.peers import summarize
 
         if out is not None:
-            _writable(out)
+            _writable(out, file)
         table = workflow.compare_methods(
             _read(file, delimiter, encoding),
             label=label,
@@ -662,11 +727,11 @@ def report(
 ) -> None:
     """Write a saved model's report; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
-        from evenhand import persist, workflow
         from evenhand import report as reports
+        from evenhand import workflow
 
-        _writable(out)
-        _write_text(out, reports.render(workflow.summarise(persist.load_model(model))))
+        _writable(out, model)
+        _write_text(out, reports.render(workflow.summarise(_load(model, whole=True))))
     if as_json:
         typer.echo(json.dumps({"report": str(out)}))
     else:
@@ -691,8 +756,8 @@ def export(
         from evenhand import persist
         from evenhand.onnx_export import to_onnx
 
-        _writable(out)
-        data = to_onnx(persist.load_model(model).model)
+        _writable(out, model)
+        data = to_onnx(_load(model).model)
         persist.write_atomically(out, lambda file: file.write(data))
     typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
 

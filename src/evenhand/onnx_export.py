@@ -162,7 +162,7 @@ def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
                 feeds[name] = values.to_numpy()[:, None]
         else:
             texts = [
-                "" if v is None or v == MISSING else "\0" if v == OTHER else v
+                "" if v == MISSING else "\0" if v is None or v == OTHER else v
                 for v in values.tolist()
             ]
             feeds[name] = np.array(texts, dtype=object)[:, None]

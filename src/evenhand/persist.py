@@ -19,6 +19,7 @@ import io
 import json
 import os
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -29,19 +30,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._versions import package_version
-from evenhand.classifier import FairClassifier
+from evenhand.classifier import FairClassifier, FairnessWarning
 from evenhand.frontier import Frontier, Point
 from evenhand.rates import AnyRate, Rate, WorstRate
 from evenhand.selection import HeldOut
 from evenhand.tables import ColumnPlan, FairPipeline, TableEncoder
 from evenhand.trajectory import Trajectory
 
-__all__ = ["ModelFileError", "SavedModel", "load_model", "save_model", "write_atomically"]
+__all__ = [
+    "ModelFileError",
+    "SavedModel",
+    "load_model",
+    "model_writer",
+    "save_model",
+    "write_atomically",
+]
 
 FORMAT, FORMAT_VERSION = "evenhand-model", 1
 MEMBERS = ("manifest.json", "model.json", "arrays.npz")
 # No model is this large; a small file that claims to be is meant to fill the memory.
 MOST_BYTES = 4 << 30
+# What plain values of the wrong kind, size or depth can bring about.
+UNREADABLE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    EOFError,
+    zipfile.BadZipFile,
+)
 
 
 class ModelFileError(ValueError):
@@ -64,8 +85,12 @@ class SavedModel:
     facts: dict[str, Any]
 
 
-def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], None]) -> None:
-    """Write a file so that it is there whole or not at all.
+def write_atomically(
+    path: str | os.PathLike[str],
+    write: Callable[[Any], Any],
+    *more: tuple[str | os.PathLike[str], Callable[[Any], Any]],
+) -> None:
+    """Write one file, or several, so that they are there whole or not at all.
 
     Parameters
     ----------
@@ -73,18 +98,26 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[Any], None])
         Where to.
     write : callable
         Given a binary file to write to.
+    *more : tuple of (path-like, callable)
+        Further files; none is put in its place before all are written.
     """
-    path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+    umask = os.umask(0)
+    os.umask(umask)
+    written: list[tuple[str, Path]] = []
     try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)  # as any other file, not as a temporary one
-        os.replace(name, path)
+        for target, fill in ((path, write), *more):
+            # A link is followed: what it leads to is replaced, not the link.
+            place = Path(os.path.realpath(target))
+            handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+            written.append((name, place))
+            with os.fdopen(handle, "wb") as file:
+                fill(file)
+            Path(name).chmod(0o666 & ~umask)  # as any other file, not as a temporary one
+        for name, place in written:
+            os.replace(name, place)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        for name, _ in written:
+            Path(name).unlink(missing_ok=True)
         raise
 
 
@@ -101,6 +134,14 @@ def save_model(
         The file; an old one is replaced once the new one is whole.
     facts : mapping, optional
         Facts of the training to keep with it, plain values.
+    """
+    write_atomically(path, model_writer(model, facts=facts))
+
+
+def model_writer(model: Any, *, facts: Mapping[str, Any] | None = None) -> Callable[[Any], None]:
+    """Give what writes a model to a binary file, for :func:`write_atomically`.
+
+    Parameters are those of :func:`save_model`.
     """
     arrays: dict[str, NDArray[Any]] = {}
     state: dict[str, Any] = {"facts": dict(facts or {})}
@@ -146,7 +187,7 @@ def save_model(
             for name, data in members.items():
                 archive.writestr(name, data)
 
-    write_atomically(path, write)
+    return write
 
 
 def load_model(path: str | os.PathLike[str]) -> SavedModel:
@@ -167,7 +208,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     try:
         manifest = json.loads(members["manifest.json"])
         known = manifest.get("format") == FORMAT
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         known = False
     if not known:
         raise ModelFileError(f"{path} is no evenhand model.")
@@ -175,7 +216,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     if version != FORMAT_VERSION:
         raise ModelFileError(
             f"{path} has the format version {version!r}, and this evenhand reads {FORMAT_VERSION}; "
-            f"it was written by {manifest.get('written_by')!s}."
+            f"it was written by {str(manifest.get('written_by'))[:60]!r}."
         )
     for name in MEMBERS[1:]:
         found = hashlib.sha256(members[name]).hexdigest()
@@ -185,6 +226,9 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             )
     try:
         state = json.loads(members["model.json"])
+        with zipfile.ZipFile(io.BytesIO(members["arrays.npz"])) as inner:
+            if sum(info.file_size for info in inner.infolist()) > MOST_BYTES:
+                raise ValueError("its arrays are larger than any model's")
         with np.load(io.BytesIO(members["arrays.npz"]), allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
         classifier = _classifier_from(state["classifier"], arrays)
@@ -199,9 +243,10 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
         )
         pipeline.n_dropped_ = int(about["n_dropped"])
         return SavedModel(pipeline, state["facts"])
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except UNREADABLE as error:
+        what = str(error).splitlines()[0][:200] if str(error) else ""
         raise ModelFileError(
-            f"{path} is no model this evenhand can read ({type(error).__name__}: {error})."
+            f"{path} is no model this evenhand can read ({type(error).__name__}: {what!s})."
         ) from None
 
 
@@ -427,7 +472,10 @@ def _classifier_from(
     ]
     pairs = zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True)
     trajectory._kept = [(int(row), iterate) for row, iterate in pairs]
-    return model._choose()
+    with warnings.catch_warnings():
+        # Whoever saved a model that misses its target was told.
+        warnings.simplefilter("ignore", FairnessWarning)
+        return model._choose()
 
 
 def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
