@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import re
 import zipfile
 
@@ -313,3 +314,94 @@ class TestAudit:
         args = ["audit", "t.csv", "--label", "y", "--prediction", "p", "--sensitive", "g"]
         assert run(*args, "--tau", "1").exit_code == 2
         assert run(*args, "--tau", "0.01").exit_code == 0
+
+
+class TestWhoIsReadTogether:
+    """An answer depends on its row alone, not on the rows that are read with it."""
+
+    def test_codes_that_look_like_numbers(self, run, tmp_path):
+        codes = np.array(["01", "02", "A"])[np.arange(200) % 3]
+        frame = table().assign(c=codes)
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        assert run("train", "t.csv", *TRAIN, "--tau", "0.3").exit_code == 0
+        few = frame[frame["c"] != "A"]
+        (tmp_path / "few.csv").write_bytes(csv(few))
+        for name in ("t", "few"):
+            args = ["predict", "m.model", f"{name}.csv", "--keep", "c", "-o", f"{name}.out"]
+            assert run(*args).exit_code == 0
+        whole = pd.read_csv(tmp_path / "t.out", dtype=str)
+        part = pd.read_csv(tmp_path / "few.out", dtype=str)
+        assert whole[whole["c"] != "A"].reset_index(drop=True).equals(part)
+
+    def test_chunks(self, run, tmp_path, monkeypatch):
+        frame = table().assign(c=np.sort(np.array(["01", "02", "A"])[np.arange(200) % 3]))
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        assert run("train", "t.csv", *TRAIN, "--tau", "0.3").exit_code == 0
+        assert run("predict", "m.model", "t.csv", "-o", "one.csv").exit_code == 0
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        assert run("predict", "m.model", "t.csv", "-o", "many.csv").exit_code == 0
+        assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "many.csv").read_bytes()
+
+    @pytest.mark.parametrize("seed", ["0", "1", "2", "3"])
+    def test_one_dirty_cell(self, run, tmp_path, seed):
+        days = pd.date_range("2020-01-01", periods=200, freq="3D").strftime("%Y-%m-%d").tolist()
+        days[5] = "unknown"
+        (tmp_path / "t.csv").write_bytes(changed(c=days, b=["oops", *range(199)]))
+        result = run("train", "t.csv", *TRAIN, "--seed", seed, "--json", "--tau", "0.3")
+        assert result.exit_code == 0, result.output
+        kinds = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
+        assert (kinds["b"], kinds["c"]) == ("number", "date")
+
+
+class TestNothingIsLost:
+    def test_outputs_do_not_replace_inputs(self, run, tmp_path):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        result = run("train", "t.csv", *TRAIN[:-1], "t.csv")
+        assert result.exit_code == 1
+        assert "t.csv is an input" in result.stderr
+        assert run("train", "t.csv", *TRAIN).exit_code == 0
+        before = (tmp_path / "m.model").read_bytes()
+        for args in (
+            ["predict", "m.model", "t.csv", "-o", "t.csv"],
+            ["predict", "m.model", "t.csv", "-o", "m.model"],
+            ["report", "m.model", "-o", "m.model"],
+        ):
+            result = run(*args)
+            assert result.exit_code == 1
+            assert "is an input" in result.stderr
+        assert (tmp_path / "t.csv").read_bytes() == GOOD
+        assert (tmp_path / "m.model").read_bytes() == before
+
+    def test_copies_of_the_sensitive_column_are_no_inputs(self, run, tmp_path):
+        frame = table()
+        frame = frame.assign(gender=frame["g"].map({"f": "F", "m": "M"}), copy=frame["g"])
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        result = run("train", "t.csv", *TRAIN, "--json", "--tau", "0.3")
+        told = {d["column"]: d["action"] for d in json.loads(result.stdout)["data"]["decisions"]}
+        assert "the same as 'g', which is sensitive" in told["gender"]
+        assert "the same as 'g', which is sensitive" in told["copy"]
+
+    def test_models_saved_in_python(self, run, tmp_path):
+        from evenhand import FairClassifier, fair_pipeline, save_model
+
+        frame = table()
+        model = fair_pipeline("g", tau=0.3).fit(frame.drop(columns="y"), frame["y"])
+        save_model(model, tmp_path / "m.model")
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        assert run("predict", "m.model", "t.csv", "-o", "out.csv").exit_code == 0
+        result = run("frontier", "m.model")
+        assert result.exit_code == 1
+        assert "saved in Python" in result.stderr
+        plain = FairClassifier(tau=0.3).fit(
+            frame[["a", "b"]], frame["y"], sensitive_features=frame["g"]
+        )
+        save_model(plain, tmp_path / "c.model")
+        result = run("predict", "c.model", "t.csv", "-o", "out.csv")
+        assert result.exit_code == 1
+        assert "without the encoder of its table" in result.stderr
+
+    def test_bad_options_are_bad_input(self, run):
+        for args in (["pick", "m", "--tau", "x", "-o", "n"], ["train", "--nonsense"], ["nothing"]):
+            assert run(*args).exit_code == 1

@@ -64,6 +64,13 @@ def _ratio(value: float | None) -> str:
     return "–" if value is None or value != value else f"{value:.3f}"
 
 
+def _with_interval(group: dict[str, Any]) -> str:
+    if group["value"] is None:
+        return "–"
+    low, high = (_percent(group[end])[:-1] for end in ("low", "high"))
+    return f"{_percent(group['value'])} ({low}–{high})"
+
+
 def say_written(paths: Sequence[Path]) -> None:
     """Name the files that were written."""
     console = _console()
@@ -99,20 +106,18 @@ def show_audit(found: dict[str, Any]) -> None:
             ends = [min(known), max(known)] if known else []
             shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
         else:
-            shown = [
-                f"{_percent(g['value'])} ({_percent(g['low'])[:-1]}–{_percent(g['high'])[:-1]})"
-                if g["value"] is not None
-                else "–"
-                for g in groups
-            ]
+            shown = [_with_interval(g) for g in groups]
         table.add_row(*_cells(name.replace("_", " "), *shown, low))
     console.print(table)
     if wide:
-        sizes = _table("group", "rows", "rate", "95% interval")
-        for name, n, g in zip(names, found["sizes"], found["rates"]["selection_rate"], strict=True):
-            interval = f"{_percent(g['low'])} to {_percent(g['high'])}"
-            sizes.add_row(*_cells(name, f"{n:,}", _percent(g["value"]), interval))
-        console.print(sizes)
+        every = list(found["rates"].items())
+        for start in range(0, len(every), 2):
+            part = every[start : start + 2]
+            block = _table("group", "rows", *(name.replace("_", " ") for name, _ in part))
+            for k, (name, n) in enumerate(zip(names, found["sizes"], strict=True)):
+                shown = [_with_interval(groups[k]) for _, groups in part]
+                block.add_row(*_cells(name, f"{n:,}", *shown))
+            console.print(block)
     console.print("In brackets: 95% intervals.", style="dim")
     if found["association"] is not None:
         console.print(

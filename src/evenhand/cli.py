@@ -25,6 +25,9 @@ import evenhand
 if TYPE_CHECKING:
     from evenhand.experiments import Verdict
 
+# An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
+next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError").exit_code = 1  # type: ignore[attr-defined]
+
 app = typer.Typer(
     name="evenhand",
     help="Fair classification: one fit, the whole accuracy-fairness frontier.",

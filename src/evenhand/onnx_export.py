@@ -2,7 +2,8 @@ r"""A trained pipeline as an ONNX graph, for places without Python.
 
 The graph has an input for each column: numbers as float64, shape (n, 1), NaN where missing; text as
 strings, shape (n, 1). Its outputs are ``label``, the number of the predicted label in ``classes_``
-order, and ``score``, as :meth:`~evenhand.FairClassifier.decision_function` gives it. The score is
+order, and ``score``, as :meth:`~evenhand.FairClassifier.decision_function` gives it, each with a
+``_`` behind it if a column is called so. The score is
 
 .. math:: \sum_{\text{numbers}} w_j \frac{x_j - m_j}{s_j} + \sum_{\text{texts}} t_j[x_j] + b,
 
@@ -23,6 +24,7 @@ from evenhand.tables import MISSING, OTHER, FairPipeline, _frame
 __all__ = ["onnx_feeds", "to_onnx"]
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
+OUTPUTS = ("label", "score")
 
 
 def _check(model: Any) -> None:
@@ -56,22 +58,32 @@ def to_onnx(model: Any) -> bytes:
     n_outputs = len(classifier.coef_)
     nodes, inputs, constants, terms = [], [], [], []
 
+    # Names inside the graph begin as no column does.
+    own = "."
+    while any(str(name).startswith(own) for name in encoder.feature_names_in_):
+        own += "."
+    results = {out: f"{out}{'_' * (out in set(encoder.feature_names_in_))}" for out in OUTPUTS}
+
     def constant(name: str, value: NDArray[Any]) -> str:
+        name = f"{own}{name}"
         constants.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def node(kind: str, ins: list[str], out: str, **attributes: Any) -> str:
+        out = results.get(out, f"{own}{out}")
         nodes.append(helper.make_node(kind, ins, [out], **attributes))
         return out
 
-    def number(k: int, column: str, name: str, fill: float, mean: float, scale: float) -> None:
+    def number(k: int, plan: Any) -> None:
+        column = name = plan.column
+        fill, mean, scale, indicator = plan.fill, plan.mean, plan.scale, plan.indicator
         inputs.append(helper.make_tensor_value_info(column, kinds.DOUBLE, ["n", 1]))
         unknown = node("IsNaN", [column], f"missing{k}")
         filled = node("Where", [unknown, constant(f"fill{k}", np.array([[fill]])), column], f"x{k}")
         centred = node("Sub", [filled, constant(f"mean{k}", np.array([[mean]]))], f"c{k}")
         scaled = node("Div", [centred, constant(f"scale{k}", np.array([[scale]]))], f"z{k}")
         terms.append(node("Mul", [scaled, constant(f"w{k}", weights[name][None])], f"t{k}"))
-        flag = weights.get(f"{name} is missing")
+        flag = weights[encoder._derived(name, " is missing")] if indicator else None
         if flag is not None:
             as_number = node("Cast", [unknown], f"m{k}", to=kinds.DOUBLE)
             terms.append(node("Mul", [as_number, constant(f"v{k}", flag[None])], f"s{k}"))
@@ -101,12 +113,13 @@ def to_onnx(model: Any) -> bytes:
         if plan.kind == "category":
             text(k, plan.column, list(plan.categories))
             continue
-        number(k, plan.column, plan.column, plan.fill, plan.mean, plan.scale)
+        number(k, plan)
         if plan.kind == "date":
             from evenhand.tables import MONTHS, WEEKDAYS
 
-            text(10_000 + k, f"{plan.column}: month", list(MONTHS))
-            text(20_000 + k, f"{plan.column}: weekday", list(WEEKDAYS))
+            n = len(encoder.plans_)
+            text(n + k, encoder._derived(plan.column, ": month"), list(MONTHS))
+            text(2 * n + k, encoder._derived(plan.column, ": weekday"), list(WEEKDAYS))
     terms.append(constant("intercept", classifier.intercept_[None]))
     total = node("Sum", terms, "total")
     if n_outputs == 1:
@@ -120,11 +133,11 @@ def to_onnx(model: Any) -> bytes:
         shape: list[Any] = ["n"]
     else:
         node("Identity", [total], "score")
-        node("ArgMax", ["score"], "label", axis=1, keepdims=0)
+        node("ArgMax", [results["score"]], "label", axis=1, keepdims=0)
         shape = ["n", n_outputs]
     outputs = [
-        helper.make_tensor_value_info("label", kinds.INT64, ["n"]),
-        helper.make_tensor_value_info("score", kinds.DOUBLE, shape),
+        helper.make_tensor_value_info(results["label"], kinds.INT64, ["n"]),
+        helper.make_tensor_value_info(results["score"], kinds.DOUBLE, shape),
     ]
     graph = helper.make_graph(nodes, "evenhand", inputs, outputs, constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
@@ -158,7 +171,7 @@ def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     for name in clean.columns:
         values = clean[name]
         if values.dtype.kind == "f":
-            if not name.endswith(" is missing") or name in encoder.feature_names_in_:
+            if name in encoder.feature_names_in_:
                 feeds[name] = values.to_numpy()[:, None]
         else:
             texts = [

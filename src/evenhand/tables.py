@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -247,7 +247,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     exclude : str or sequence of str, default=()
-        Columns that are no inputs, such as sensitive ones.
+        Columns that are no inputs.
+    sensitive : str or sequence of str, default=()
+        Columns that are no inputs because they are sensitive; nor are columns that tell one of them
+        without fail, and are told by it: the same under another name.
+    kinds : mapping of str to str, optional
+        How to read columns of text, ``"number"``, ``"date"`` or ``"category"``; values that are no
+        number, or no date, then count as missing. Found out by default.
     max_categories : int, default=50
         The most categories of a column with an input of their own.
     min_count : int, default=10
@@ -285,11 +291,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         *,
         exclude: str | Sequence[str] = (),
+        sensitive: str | Sequence[str] = (),
+        kinds: Mapping[str, str] | None = None,
         max_categories: int = 50,
         min_count: int = 10,
         sparse_threshold: float = 0.25,
     ) -> None:
         self.exclude = exclude
+        self.sensitive = sensitive
+        self.kinds = kinds
         self.max_categories = max_categories
         self.min_count = min_count
         self.sparse_threshold = sparse_threshold
@@ -333,16 +343,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not len(frame):
             raise ValueError("the table has no rows.")
         exclude = [self.exclude] if isinstance(self.exclude, str) else list(self.exclude)
-        for name in exclude:
+        sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
+        for name in (*exclude, *sensitive):
             if name not in frame.columns:
                 raise ValueError(
                     f"the table has no column {name!r}; it has {_listed(frame.columns)}."
                 )
+        self.feature_names_in_ = np.array(frame.columns, dtype=object)
         plans: list[ColumnPlan] = []
         seen: dict[Any, str] = {}
+        secret = {_mark(_texts(frame[name])): name for name in sensitive}
         for name in frame.columns:
+            if name in sensitive:
+                plans.append(ColumnPlan(name, "dropped", "sensitive, so not an input"))
+                continue
             if name in exclude:
                 plans.append(ColumnPlan(name, "dropped", "not an input, as asked"))
+                continue
+            twin = secret.get(_mark(_texts(frame[name])))
+            if twin is not None:
+                action = f"the same as {twin!r}, which is sensitive, so not an input"
+                plans.append(ColumnPlan(name, "dropped", action))
                 continue
             plan, mark = self._decide(frame[name], name)
             if plan.kind != "dropped":
@@ -355,7 +376,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"no column is left as an input ({why}).")
         self._warn_of_leaks(frame, plans, y)
         self.n_features_in_ = len(frame.columns)
-        self.feature_names_in_ = np.array(frame.columns, dtype=object)
         self.plans_ = plans
         clean = self._clean(frame)
         self.transformer_ = self._make_transformer()
@@ -450,6 +470,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # ---- inside --------------------------------------------------------------------------
 
+    def _derived(self, column: str, what: str) -> str:
+        """Name an input made of a column, by a name that no column has."""
+        name = f"{column}{what}"
+        taken = set(self.feature_names_in_.tolist())
+        while name in taken:
+            name += "'"
+        return name
+
     def _decide(self, series: Any, name: str) -> tuple[ColumnPlan, Any]:
         """Plan a column, with a mark that columns of the same values share."""
         texts = None
@@ -466,6 +494,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             texts = _texts(series)
             if series.dtype not in (nw.Boolean, nw.Categorical, nw.Enum):
                 kind, how = _kind_of_text(texts)
+                if name in (self.kinds or {}):
+                    kind = (self.kinds or {})[name]
+                    if "count as missing" not in how:
+                        how = (
+                            ""
+                            if kind == "category"
+                            else f"values that are no {kind} count as missing"
+                        )
             tolerant = "count as missing" in how
             if kind != "category":
                 read = _numbers if kind == "number" else _days
@@ -512,11 +548,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             words.append(
                 f"{n_missing:,} missing value{'s' * (n_missing > 1)} set to the median, {fill}"
             )
-        names: tuple[str, ...] = (name, *([f"{name} is missing"] if n_missing else []))
+        names: tuple[str, ...] = (name,)
+        names += (self._derived(name, " is missing"),) if n_missing else ()
         if kind == "date":
             words.append("as days, month and weekday")
-            names += tuple(_input_name(f"{name}: month", m) for m in MONTHS)
-            names += tuple(_input_name(f"{name}: weekday", d) for d in WEEKDAYS)
+            names += tuple(_input_name(self._derived(name, ": month"), m) for m in MONTHS)
+            names += tuple(_input_name(self._derived(name, ": weekday"), d) for d in WEEKDAYS)
         plan = ColumnPlan(
             name,
             kind,
@@ -597,11 +634,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"column {plan.column!r} has infinite values; correct them.")
             columns[plan.column] = values
             if plan.indicator:
-                columns[f"{plan.column} is missing"] = np.isnan(values).astype(np.float64)
+                columns[self._derived(plan.column, " is missing")] = np.isnan(values).astype(
+                    np.float64
+                )
             if plan.kind == "date":
                 month, weekday = _date_parts(values)
-                columns[f"{plan.column}: month"] = month
-                columns[f"{plan.column}: weekday"] = weekday
+                columns[self._derived(plan.column, ": month")] = month
+                columns[self._derived(plan.column, ": weekday")] = weekday
         return pd.DataFrame(columns)
 
     def _template(self) -> pd.DataFrame:
@@ -613,10 +652,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif plan.kind != "dropped":
                 columns[plan.column] = np.array([0.0, 1.0])
                 if plan.indicator:
-                    columns[f"{plan.column} is missing"] = np.array([0.0, 1.0])
+                    columns[self._derived(plan.column, " is missing")] = np.array([0.0, 1.0])
                 if plan.kind == "date":
-                    columns[f"{plan.column}: month"] = np.array([MONTHS[0]] * 2, dtype=object)
-                    columns[f"{plan.column}: weekday"] = np.array([WEEKDAYS[0]] * 2, dtype=object)
+                    columns[self._derived(plan.column, ": month")] = np.array(
+                        [MONTHS[0]] * 2, dtype=object
+                    )
+                    columns[self._derived(plan.column, ": weekday")] = np.array(
+                        [WEEKDAYS[0]] * 2, dtype=object
+                    )
         return pd.DataFrame(columns)
 
     def _make_transformer(self) -> Any:
@@ -627,12 +670,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         used = [p for p in self.plans_ if p.kind != "dropped"]
         numbers = [p.column for p in used if p.kind in ("number", "date")]
-        indicators = [f"{p.column} is missing" for p in used if p.indicator]
+        indicators = [self._derived(p.column, " is missing") for p in used if p.indicator]
         text = [(p.column, list(p.categories)) for p in used if p.kind == "category"]
         for p in used:
             if p.kind == "date":
-                text += [(f"{p.column}: month", list(MONTHS))]
-                text += [(f"{p.column}: weekday", list(WEEKDAYS))]
+                text += [(self._derived(p.column, ": month"), list(MONTHS))]
+                text += [(self._derived(p.column, ": weekday"), list(WEEKDAYS))]
         scale = Pipeline([("fill", SimpleImputer(strategy="median")), ("scale", StandardScaler())])
         one_hot = OneHotEncoder(
             categories=[values for _, values in text],
@@ -925,7 +968,7 @@ def fair_pipeline(
     sensitive_inputs : bool, default=False
         Whether the sensitive columns are inputs as well.
     encoder : TableEncoder, optional
-        An encoder with other settings; its ``exclude`` is added to.
+        An encoder with other settings; its ``sensitive`` is set.
     classifier : FairClassifier, optional
         A classifier; otherwise one is made of ``params``.
     **params
@@ -949,9 +992,8 @@ def fair_pipeline(
     if not names:
         raise ValueError("sensitive is empty; name at least one column.")
     encoder = TableEncoder() if encoder is None else clone(encoder)
-    excluded = [encoder.exclude] if isinstance(encoder.exclude, str) else list(encoder.exclude)
     if not sensitive_inputs:
-        encoder.set_params(exclude=[*excluded, *(n for n in names if n not in excluded)])
+        encoder.set_params(sensitive=names)
     if classifier is not None and params:
         raise ValueError(f"give a classifier or its parameters, not both: {_listed(list(params))}.")
     classifier = FairClassifier(**params) if classifier is None else classifier

@@ -111,8 +111,6 @@ class Trajectory:
         evaluations, seconds = frame.pop("evaluations"), frame.pop("seconds")
         frame["accuracy"] = overall_accuracy(counts)
         frame["rate"] = self._rate.ratio(counts[:, : self._n_groups])
-        for j, y, p in np.ndindex(counts.shape[1:]):
-            frame[f"n_{j}{y}{p}"] = counts[:, j, y, p]
-        frame["evaluations"] = evaluations.cumsum()
-        frame["seconds"] = seconds
-        return frame
+        cells = {f"n_{j}{y}{p}": counts[:, j, y, p] for j, y, p in np.ndindex(counts.shape[1:])}
+        more = {**cells, "evaluations": evaluations.cumsum(), "seconds": seconds}
+        return pd.concat([frame, pd.DataFrame(more, index=frame.index)], axis=1)

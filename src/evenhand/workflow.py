@@ -54,7 +54,7 @@ MOST_VALUES = 20
 CONFIDENCE = 0.95
 
 
-def label_values(X: Any, label: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Give the labels of a table, and which rows have one.
 
     Parameters
@@ -63,6 +63,8 @@ def label_values(X: Any, label: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         The table.
     label : str
         The column.
+    least : int, default=2
+        How many different values it must have.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def label_values(X: Any, label: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         raise ValueError(f"column {label!r} has no value in any row.")
     values = texts[known].astype(str)
     distinct = np.unique(values)
-    if len(distinct) == 1:
+    if len(distinct) < least:
         raise ValueError(
             f"column {label!r} has the value {str(distinct[0])!r} in every row; a label needs two."
         )
@@ -201,15 +203,17 @@ def audit(
     X = X if kept.all() else take_table_rows(X, kept)
     dropped = [{"reason": "without a group", "n": int((~kept).sum())}]
     columns = [c for c in (label, prediction) if c is not None]
+    # A classifier that says the same to everybody may well be audited, beside labels.
+    least = {column: 1 if column == prediction and label is not None else 2 for column in columns}
     known = np.ones(len(groups), dtype=bool)
     for column in columns:
-        have = label_values(X, column)[1]
+        have = label_values(X, column, least=least[column])[1]
         dropped.append(
             {"reason": f"without a value in {column!r}", "n": int((known & ~have).sum())}
         )
         known &= have
     X, groups = (X, groups) if known.all() else (take_table_rows(X, known), groups[known])
-    values = {column: label_values(X, column)[0] for column in columns}
+    values = {column: label_values(X, column, least=least[column])[0] for column in columns}
     first = values[columns[0]]
     if len(columns) == 2:
         other = values[columns[1]]
@@ -354,6 +358,12 @@ def train(
     classes = np.unique(y)
     if favourable is not None:
         params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
+    # What a column holds is seen on all rows, so that it does not depend on who is held back.
+    outside = [label, *exclude]
+    look = TableEncoder(exclude=outside, sensitive=() if sensitive_inputs else list(sensitive))
+    plans = look.fit(X, y).plans_
+    kinds = {p.column: p.kind for p in plans if p.tolerant or p.kind == "category"}
+    outside += [p.column for p in plans if "identifier" in p.action and p.kind == "dropped"]
     X_test = y_test = None
     if test is not None:
         X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups, bins)
@@ -369,11 +379,14 @@ def train(
         sensitive,
         missing_groups=missing_groups,
         sensitive_inputs=sensitive_inputs,
-        encoder=TableEncoder(exclude=[label, *exclude]),
+        encoder=TableEncoder(exclude=outside, kinds=kinds),
         random_state=seed,
         **params,
     )
     pipeline.fit(X, y)
+    words = {p.column: p for p in plans if "identifier" in p.action and p.kind == "dropped"}
+    encoder = pipeline.named_steps["encoder"]
+    encoder.plans_ = [words.get(p.column, p) for p in encoder.plans_]
     model: FairClassifier = pipeline[-1]
     facts: dict[str, Any] = {
         "title": title,
@@ -576,12 +589,21 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         "data": {
             "rows": int(facts["n_rows"]),
             "rows_dropped": facts["rows_dropped"],
-            "decisions": pipeline.named_steps["encoder"].decisions().to_dict("records"),
+            "decisions": _decisions(pipeline, facts["label"]),
             "small_groups": {str(g): int(n) for g, n in model.small_groups_.items()},
             "fingerprint": facts["fingerprint"],
         },
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
+
+
+def _decisions(pipeline: FairPipeline, label: str) -> list[dict[str, Any]]:
+    """Give what became of each column, the label by its name."""
+    found = pipeline.named_steps["encoder"].decisions().to_dict("records")
+    return [
+        d | {"kind": "label", "action": "what is predicted"} if d["column"] == label else d
+        for d in found
+    ]
 
 
 def _chosen(frontier: Frontier, point: Any) -> int | None:

@@ -452,12 +452,14 @@ def _frontier(model: dict[str, Any]) -> dict[str, Any] | None:
         path.append(f"H{x:.1f}")
         last, sure = (x, y), point["sure"]
     levels = ticks(y0, y1, 5)
+    found = ticks(x0, x1, 7)
+    across = 1 if all(abs(10 * v - round(10 * v)) < 1e-9 for v in found) else 2
     digits = max(len(f"{100 * v:.6g}".partition(".")[2]) for v in levels)
     before = _seen(model, model["plain"], model["fitted"])
     return {
         "sure": "".join(lines[True]),
         "loose": "".join(lines[False]),
-        "x": [(scaled(v, x0, x1), fixed(v, 1)) for v in ticks(x0, x1, 7)],
+        "x": [(scaled(v, x0, x1), fixed(v, across)) for v in found],
         "y": [(scaled(-v, -y1, -y0), f"{fixed(100 * v, digits)}%") for v in levels],
         "clouds": {
             key: [(scaled(x, x0, x1), scaled(-y, -y1, -y0)) for x, y in found]
