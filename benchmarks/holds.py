@@ -132,6 +132,8 @@ def study(name, args):
     # Runs on tables of another size are other runs.
     path = args.out / (f"census-{args.rows}.csv" if name == "census" else f"{name}.csv")
     known = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+    if args.show:
+        return known
     if name == "census":
         wanted = [(method, run) for run in range(args.tables) for method in args.selections]
     else:
@@ -258,6 +260,7 @@ def main():
     parser.add_argument("--rows", type=int, default=30_000, help="of such a table")
     parser.add_argument("--truth", type=int, default=10**6, help="rows that the truth is from")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="what was run already, no more")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/holds")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
