@@ -263,6 +263,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    # With metadata routing, whoever gives groups to a fit has them for its score as well.
+    __metadata_request__score = {"sensitive_features": True}  # noqa: RUF012
+
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "notion": [str, list, tuple],  # looked up at fit: users may register their own
         "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
