@@ -118,5 +118,5 @@ def test_command_line():
     assert run("--version").stdout.strip() == f"evenhand {evenhand.__version__}"
     assert "Usage" in run("--help").stdout
     wrong = run("--nonsense")
-    assert wrong.returncode == 2
+    assert wrong.returncode == 1
     assert "Traceback" not in wrong.stderr
