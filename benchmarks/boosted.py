@@ -18,9 +18,8 @@ import warnings
 from importlib.util import find_spec
 
 import numpy as np
+from inner import inner_split
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from evenhand import FairBoostedClassifier, FairClassifier, statistical_rate
@@ -38,15 +37,7 @@ BAR = 0.847
 
 def split(data, seed, validation):
     part = encoded_split(data, random_state=seed)
-    if not validation:
-        return part
-    training = Bunch(
-        data=part.X_train,
-        target=part.y_train,
-        sensitive_features=part.z_train,
-        encoder=FunctionTransformer(),
-    )
-    return encoded_split(training, random_state=1000 + seed)
+    return inner_split(part, seed) if validation else part
 
 
 def methods(params):

@@ -22,9 +22,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from inner import inner_split
 from joblib import Parallel, delayed
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import Bunch
 
 from evenhand import FairClassifier
 from evenhand.datasets import (
@@ -69,15 +68,7 @@ def load(name, seed, validation):
     if name == "rho":
         target = with_correlation(data.target, data.sensitive_features, 0.5, random_state=seed)
     part = encoded_split(data, target=target, random_state=seed)
-    if not validation:
-        return part
-    training = Bunch(
-        data=part.X_train,
-        target=part.y_train,
-        sensitive_features=part.z_train,
-        encoder=FunctionTransformer(),
-    )
-    return encoded_split(training, random_state=1000 + seed)
+    return inner_split(part, seed) if validation else part
 
 
 def expected_counts(model, part):

@@ -14,10 +14,9 @@ import sys
 import warnings
 
 import numpy as np
+from inner import inner_split
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import Bunch
 
 from evenhand import FairClassifier, FairnessWarning, group_rates, statistical_rate
 from evenhand.datasets import encoded_split, load_adult, with_correlation
@@ -32,15 +31,7 @@ def split(encoding, seed, rho, validation):
     if rho is not None:
         target = with_correlation(data.target, data.sensitive_features, rho, random_state=seed)
     part = encoded_split(data, target=target, random_state=seed)
-    if not validation:
-        return part
-    training = Bunch(
-        data=part.X_train,
-        target=part.y_train,
-        sensitive_features=part.z_train,
-        encoder=FunctionTransformer(),
-    )
-    return encoded_split(training, random_state=1000 + seed)
+    return inner_split(part, seed) if validation else part
 
 
 def fit(part, **params):

@@ -21,6 +21,7 @@ import os
 import tempfile
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -266,7 +267,7 @@ def _read_members(path: Path) -> dict[str, bytes]:
     except zipfile.BadZipFile as error:
         what = "is damaged" if "CRC" in str(error) else "is no evenhand model, or a part of one"
         raise ModelFileError(f"{path} {what}.") from None
-    except (EOFError, zipfile.zlib.error, NotImplementedError, RuntimeError):  # type: ignore[attr-defined]
+    except (EOFError, zlib.error, NotImplementedError, RuntimeError):
         raise ModelFileError(f"{path} is damaged.") from None
 
 
