@@ -3,8 +3,7 @@ r"""Saddle-point solvers: vectors in, vectors out; they never see the data.
 A solver is a small frozen dataclass with ``init(w)``, which makes its state,
 ``query(state, pace)``, which says where the next moments are wanted, and
 ``step(state, direction, pace)``, which moves on. :func:`solve` is the one loop around them. u
-ascends at the queried point with the step :math:`1/L_u`; methods for games say themselves how, by
-``ascend(state, u, rise)``.
+ascends at the queried point with the step :math:`1/L_u`, or as ``ascend(state, u, rise)`` says.
 """
 
 from __future__ import annotations
@@ -98,9 +97,20 @@ class Solver(Protocol):
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
         """Move along the direction found at ``p``."""
 
+    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
+        """Move the adversary, whose gradient step would be ``rise``."""
+
+
+class PlainAscent:
+    """The adversary takes its gradient step."""
+
+    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
+        """Rise."""
+        return state, u + rise
+
 
 @dataclass(frozen=True)
-class GradientDescent:
+class GradientDescent(PlainAscent):
     r""":math:`w_t = w_{t-1} - d(w_{t-1}) / L_t` (the paper's Algorithm 1)."""
 
     def init(self, w: FloatArray) -> State:
@@ -118,7 +128,7 @@ class GradientDescent:
 
 
 @dataclass(frozen=True)
-class AGDPlus:
+class AGDPlus(PlainAscent):
     r"""AGD+ of Cohen, Diakonikolas and Orecchia, with :math:`\psi = \tfrac12\|\cdot\|^2`.
 
     .. math::
@@ -148,7 +158,7 @@ class AGDPlus:
 
 
 @dataclass(frozen=True)
-class AGDPrinted:
+class AGDPrinted(PlainAscent):
     r"""The paper's Algorithm 2 to the letter.
 
     The gradient is taken at :math:`w_{t-1}`, not at :math:`p_t`, and
@@ -315,10 +325,7 @@ def solve(
             direction = rule(moments.grad_c, moments.grad_f, alpha)
             state = solver.step(state, direction, pace)
             rise = moments.grad_u * (step or 1 / max(moments.smoothness_u, 1e-12))
-            if isinstance(solver, Extragradient | Optimistic):
-                state, u = solver.ascend(state, u, rise)
-            else:
-                u = u + rise
+            state, u = solver.ascend(state, u, rise)
         scale, steepness = moments.scale, moments.steepness
         # Comparisons with NaN are false.
         if not (
