@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairClassifier, FairnessWarning
 from evenhand.datasets import encoded_split, load_adult, with_correlation
+from evenhand.engines import cores
 from evenhand.frontier import sweep
 from evenhand.inputs import code_rows, merge_alike
 from evenhand.notions import NOTIONS
@@ -80,7 +81,8 @@ def main():
         read, one_pass = [], []
         for _ in range(50):
             read.append(seconds(lambda X=X: X.sum()))
-            one_pass.append(seconds(lambda o=oracle, w=w, u=u: o.evaluate(w, u)))
+            with cores():
+                one_pass.append(seconds(lambda o=oracle, w=w, u=u: o.evaluate(w, u)))
         iterates = model.trajectory_.iterates
         passes = model.trajectory_.to_frame()["evaluations"].iloc[-1]
         front = [seconds(lambda o=oracle, q=iterates: sweep(o, q)) for _ in range(3)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from evenhand import FairClassifier, group_rates
-from evenhand.cuts import RATE_STEP, decide, group_cuts, one_cut
+from evenhand.cuts import RATE_STEP, decide, group_cuts, one_cut, score_curves
 from evenhand.notions import NOTIONS, Joint
 from evenhand.rates import RATES, group_counts
 
@@ -53,6 +53,11 @@ def curves_of(scores, cell, groups):
     return out
 
 
+def best_cuts(scores, gap, cell, weight, *, rate, groups, kinds, eligible):
+    curves = score_curves(scores, gap, cell, weight, groups, kinds)
+    return group_cuts(*curves, rate=rate, eligible=eligible)
+
+
 class TestGroupCuts:
     @given(st.integers(0, 10**6), st.sampled_from(sorted(RATES)), st.integers(2, 3))
     @settings(max_examples=40, deadline=None)
@@ -66,7 +71,7 @@ class TestGroupCuts:
         def eligible(counts):
             return np.isfinite(rate.per_group(counts)).all(axis=-1)
 
-        _, counts = group_cuts(
+        _, counts = best_cuts(
             scores, 0.0, cell, None, rate=rate, groups=groups, kinds=groups, eligible=eligible
         )
         counts = np.moveaxis(counts, -1, 0)
@@ -93,7 +98,7 @@ class TestGroupCuts:
         scores, cell = rng.standard_normal(n), rng.integers(0, 6, n)  # the third group is the rest
         weight = rng.uniform(0.5, 2, n)
         for rate in (RATES["selection_rate"], NOTIONS["equalized_odds"](2).rate):
-            cuts, counts = group_cuts(
+            cuts, counts = best_cuts(
                 scores,
                 1e-12,
                 cell,
@@ -117,7 +122,7 @@ class TestGroupCuts:
         rate = Joint(
             (NOTIONS["equalized_odds"](2), NOTIONS["predictive_parity"](2)), (1.0, 0.8)
         ).rate
-        _, counts = group_cuts(
+        _, counts = best_cuts(
             s,
             0.0,
             z * 2 + y,
@@ -139,7 +144,7 @@ class TestGroupCuts:
             assert right[ratio >= tau - 0.01].max() >= best[every_ratio >= tau].max()
 
     def test_a_group_without_an_eligible_cut(self):
-        cuts, counts = group_cuts(
+        cuts, counts = best_cuts(
             np.arange(4.0),
             0.0,
             np.array([0, 1, 2, 3]),

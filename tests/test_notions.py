@@ -25,7 +25,8 @@ from evenhand.notions import (
     predictive_equality,
     statistical_parity,
 )
-from evenhand.oracle import Guess, Oracle, _guess_one_of_many, _guess_one_of_two
+from evenhand.oracle import Oracle
+from evenhand.rowmath import Guess, guess_one_of_many, guess_one_of_two
 from evenhand.rates import EQUALIZED_ODDS, RATES, WorstRate, group_codes, group_counts
 from evenhand.updates import modified, normal
 
@@ -145,7 +146,7 @@ def test_softmax_of_two_groups_is_the_logistic_adversary():
     guess = np.random.default_rng(0).standard_normal((1, 50)) * 5
     z = np.random.default_rng(1).integers(0, 2, 50).astype(float)
     for weight in (None, np.random.default_rng(2).random(50)):
-        a, b = (f(guess, z, weight) for f in (_guess_one_of_two, _guess_one_of_many))
+        a, b = (f(guess, z, weight) for f in (guess_one_of_two, guess_one_of_many))
         assert a[0] == pytest.approx(b[0], rel=1e-12)
         np.testing.assert_allclose(a[1], b[1], rtol=1e-10, atol=1e-14)
 
@@ -153,7 +154,7 @@ def test_softmax_of_two_groups_is_the_logistic_adversary():
 def test_two_groups_by_way_of_the_softmax_give_the_same_fit():
     X, y, z = make_problem()
     first, second = (Oracle(X, y, z, notion=statistical_parity()) for _ in range(2))
-    second.game = second.game._replace(guess=Guess(_guess_one_of_many, 1, 0.25))
+    second.game = second.game._replace(guess=Guess(guess_one_of_many, 1, 0.25))
     w, u = point(first)
     for a, b in zip(first.evaluate(w, u), second.evaluate(w, u), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

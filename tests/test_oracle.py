@@ -171,7 +171,7 @@ def test_mostly_zero_tables_become_sparse_and_agree():
     X = np.zeros((400, 8))
     X[np.arange(400), np.random.default_rng(0).integers(0, 8, 400)] = 1.0
     oracle = make_oracle(data=(X, y, z))
-    assert oracle.blocks[0].X.nnz == 400
+    assert oracle.rows.blocks[0].X.nnz == 400
     w, u = point(oracle)
     s = X @ w[:-1] + w[-1]
     np.testing.assert_allclose(

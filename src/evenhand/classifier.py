@@ -5,7 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import reduce
+from itertools import pairwise
 from numbers import Integral, Real
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evenhand._versions import import_extra
 from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
 from evenhand.cuts import decide
+from evenhand.engines import MemoryRows, Rows, Share, as_columns, cores
 from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
@@ -28,11 +34,15 @@ from evenhand.inputs import (
     check_scales,
     check_sizes,
     check_weights,
+    code_facts,
     code_known_groups,
     code_rows,
     find_groups,
     group_column,
+    is_dask,
+    is_tensor,
     merge_alike,
+    on_host,
     take_rows,
 )
 from evenhand.notebook import summary_html
@@ -48,7 +58,7 @@ from evenhand.selection import (
     check_part,
     check_unweighted,
     choose,
-    count_points,
+    count_rows,
     pool_folds,
     rows_of,
     split_folds,
@@ -197,6 +207,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         Attribute-aware: the group of each row is known when predicting, ``predict`` needs it, and
         each group has its own cut. Whether the law allows that is for the user to know. Two labels
         only.
+    engine : {"auto", "numpy", "torch", "dask"}, default="auto"
+        What computes the sums over the rows. "auto": PyTorch for a tensor, Dask for a Dask
+        collection, else NumPy. "torch" also takes arrays, which it copies to ``device``.
+    device : str or torch.device, optional
+        Where PyTorch computes; by default where a tensor is, or on a GPU if there is one.
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. The adversary then guesses its value, and
         rates are compared between bins: as many of equal size, or those between the values given.
@@ -297,6 +312,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         "survey_weights": ["boolean"],
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
+        "engine": [StrOptions({"auto", "numpy", "torch", "dask"})],
+        "device": [object],  # PyTorch knows which there are
     }
 
     def __init__(
@@ -332,6 +349,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         survey_weights: bool = False,
         group_cuts: bool = False,
         bins: Any = None,
+        engine: str = "auto",
+        device: Any = None,
     ) -> None:
         self.notion = notion
         self.tau = tau
@@ -363,6 +382,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self.survey_weights = survey_weights
         self.group_cuts = group_cuts
         self.bins = bins
+        self.engine = engine
+        self.device = device
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -392,8 +413,10 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs, numeric and of similar scales. float32 stays float32.
+        X : array-like, sparse matrix, tensor or Dask collection, (n_samples, n_features)
+            Inputs, numeric and of similar scales. float32 stays float32. A tensor stays on its
+            device, and the partitions of a Dask array or frame on their workers; so may then be the
+            partitions of the other arguments.
         y : array-like of shape (n_samples,)
             Labels of any type, two or more.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
@@ -410,9 +433,63 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         rows, random = self._rows(X, y, sensitive_features, sample_weight)
+        return self._fit_rows(rows, random)
 
+    def fit_parquet(
+        self,
+        path: Any,
+        *,
+        label: str,
+        sensitive_features: str | Sequence[str],
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+    ) -> FairClassifier:
+        """Fit to Parquet files that need not fit in memory: a row group is read at a time.
+
+        Every iteration reads the files once. The result is that of :meth:`fit` on the whole table.
+
+        Parameters
+        ----------
+        path : str, Path, or sequence of them
+            Files, or folders of them, or patterns such as ``"data/*.parquet"``.
+        label : str
+            Column of the label.
+        sensitive_features : str or sequence of str
+            Column of the group, or several, which are crossed. No inputs.
+        columns : sequence of str, optional
+            Inputs, all numbers; by default every other column.
+        sample_weight : str, optional
+            Column of row weights.
+
+        Returns
+        -------
+        FairClassifier
+            The fitted estimator.
+        """
+        import_extra("pyarrow", "parquet")
+        from evenhand.engines._parquet import find_files, parquet_parts
+        from evenhand.engines._parts import StreamRows, part_facts
+
+        self._validate_params()
+        self._check_parts()
+        sensitive = (
+            [sensitive_features] if isinstance(sensitive_features, str) else [*sensitive_features]
+        )
+        files = find_files(path)
+        parts, inputs = parquet_parts(files, label, sensitive, columns, sample_weight)
+        facts = reduce(add, (part_facts(part()) for part in parts))
+        coding, rows = self._coding(facts, len(inputs), sample_weight is not None)
+        self.n_features_in_ = len(inputs)
+        self.feature_names_in_ = np.array(inputs, dtype=object)
+        source = StreamRows(parts, facts, coding, len(inputs))
+        random = check_random_state(self.random_state)
+        return self._fit_rows(rows._replace(source=source), random)
+
+    def _fit_rows(self, rows: CodedRows, random: np.random.RandomState) -> FairClassifier:
         def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
-            return rows if fitted is None else take_rows(rows, fitted), take_rows(rows, held)
+            if fitted is None:
+                return rows, rows
+            return take_rows(rows, fitted), take_rows(rows, held)
 
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return self._choose(self._learn(rows, random, view, names[rows.inputs]))
@@ -428,7 +505,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         """
         parts = self._parts(rows, random)
         split = self.selection in ("holdout", "certified")
-        fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
+        fitted, held = view(*parts[0]) if split else (view(None, NO_ROWS)[0], None)
         oracle = self._oracle(fitted)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, fitted.inputs
         self.small_groups_, self._edges = rows.small, rows.edges
@@ -449,9 +526,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         self._where = PLACES[self.selection]
         self.held_out_ = None
         if split:
-            self.held_out_ = self._measure(held, len(fitted.y))
+            self.held_out_ = self._measure(held, fitted.n_rows)
         elif parts:
-            self.held_out_, later = self._cross_fit(len(rows.y), parts, view)
+            self.held_out_, later = self._cross_fit(rows.n_rows, parts, view)
             trouble = trouble or later
         return trouble
 
@@ -470,19 +547,28 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         ``reset=False``: the data are for an estimator that is fitted already.
         """
         find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
+        if is_dask(X):
+            rows = self._dask_rows(X, y, sensitive_features, sample_weight)
+            return rows, check_random_state(self.random_state)
+        if self.engine == "dask":
+            raise ValueError("engine='dask' is for Dask arrays and frames; X is none.")
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
+        y, sensitive_features, sample_weight = map(on_host, (y, sensitive_features, sample_weight))
         column = group_column(table, where, sensitive_features)
-        X, y = validate_data(
-            self,
-            blank_groups(table, column),
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=list(dtype),
-            order="C",
-        )
+        if is_tensor(X):
+            X, y = self._check_tensor(X, y, reset=reset)
+        else:
+            X, y = validate_data(
+                self,
+                blank_groups(table, column),
+                y,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=list(dtype),
+                order="C",
+            )
         check_sizes(X)
         weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         groups = find_groups(table, column, where, sensitive_features, used)
@@ -506,6 +592,73 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             extra = random.uniform(size=X.shape[0])
             rows = rows._replace(extra=extra if used is None else extra[used])
         return rows, random
+
+    def _check_tensor(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        """Check a tensor of inputs, and the labels, as scikit-learn does arrays."""
+        from evenhand.engines._torch import check_tensor
+
+        X = check_tensor(X)
+        if reset:
+            self.n_features_in_ = int(X.shape[1])
+            self.__dict__.pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but {type(self).__name__} was fitted to "
+                f"{self.n_features_in_}."
+            )
+        if y is not None:
+            y = column_or_1d(y, warn=True)
+            assert_all_finite(y, input_name="y")
+            check_consistent_length(X, y)
+        return X, y
+
+    def _check_parts(self) -> None:
+        """Refuse what needs the whole table at hand."""
+        find_notion(self.notion, self.degree, self.tau)
+        needs = {
+            "bins": self.bins is not None,
+            "sensitive_feature": self.sensitive_feature is not None,
+            "extra_column": self.extra_column == "noise",
+            "cv": self.selection == "crossfit" and not isinstance(self.cv, Integral),
+        }
+        for name, needed in needs.items():
+            if needed:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is for tables in memory, not for one in parts."
+                )
+        if self.engine == "torch":
+            raise ValueError("engine='torch' is for arrays and tensors, not for a table in parts.")
+
+    def _coding(self, facts: Any, n_features: int, weighted: bool) -> tuple[Any, CodedRows]:
+        """Codes of a table in parts, and its rows but for their source."""
+        coding, rows = code_facts(
+            facts,
+            n_features=n_features,
+            min_group_size=self.min_group_size,
+            weighted=weighted,
+            survey=self.survey_weights,
+            flip=lambda classes: self._label_order(classes)[-1] != classes[-1],
+        )
+        self._check_labels(rows.classes)
+        return coding, rows
+
+    def _dask_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> CodedRows:
+        """Rows of Dask collections, coded where they are."""
+        from evenhand.engines._dask import DaskRows, dask_facts, dask_parts
+
+        self._check_parts()
+        if self.engine == "numpy":
+            raise ValueError("engine='numpy' is for tables in memory; X is a Dask collection.")
+        if sensitive_features is None:
+            group_column(X, None, None)  # says so
+        parts = dask_parts(X, y, sensitive_features, sample_weight)
+        facts = dask_facts(parts)
+        coding, rows = self._coding(facts, int(X.shape[1]), sample_weight is not None)
+        self.n_features_in_ = int(X.shape[1])
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        return rows._replace(source=DaskRows(parts, facts, coding, int(X.shape[1])))
 
     def _check_labels(self, classes: NDArray[Any]) -> None:
         """Refuse a favourable label that is none, and what is for two labels with many."""
@@ -542,35 +695,58 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
     def _oracle(self, rows: CodedRows) -> Oracle:
         """Make the oracle of a fit to the rows."""
         noise = rows.extra is not None
-        rows = rows if noise else merge_alike(rows)
+        if self._engine(rows) == "numpy" and rows.source is None and not noise:
+            rows = merge_alike(rows)
         notion = find_notion(self.notion, self.degree, self.tau)
         if self.solver in PATHS:
             PATHS[self.solver].check(notion)
         if len(rows.classes) > 2:
             notion = of_labels(notion, self._favourable(rows), len(rows.classes))
         return Oracle(
-            rows.X,
-            rows.y,
-            rows.z,
+            self._source(rows),
             notion=notion,
             n_labels=len(rows.classes),
             n_groups=len(rows.groups),
-            quantity=rows.quantity,
+            quantity=None if rows.quantity is None else True,
             reading=self.reading,
             adversary_sign=self.adversary_sign,
             mu=self.mu,
             l2=self.l2,
-            extra=rows.extra,
             penalize_extra=noise,
+        )
+
+    def _engine(self, rows: CodedRows) -> str:
+        """Name of the engine for rows that are at hand."""
+        return "torch" if self.engine == "torch" or is_tensor(rows.X) else "numpy"
+
+    def _source(self, rows: CodedRows) -> Rows:
+        """Rows where an engine has them."""
+        if rows.source is not None:
+            return rows.source
+        columns = as_columns(
+            len(rows.y),
+            rows.y,
+            rows.z,
+            n_labels=len(rows.classes),
+            quantity=rows.quantity,
+            extra=rows.extra,
             sample_weight=rows.weight,
         )
+        if self._engine(rows) == "numpy":
+            return MemoryRows(rows.X, columns)
+        import_extra("torch", "torch")
+        from evenhand.engines._torch import TorchRows
+
+        return TorchRows(rows.X, columns, self.device)
 
     def _parts(
         self, rows: CodedRows, random: np.random.RandomState
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    ) -> list[tuple[Any, Any]]:
         """Rows to fit to and rows to hold out, as often as the selection needs them."""
         if self.selection == "train":
             return []
+        if rows.source is not None:
+            return self._shares(rows, random)
         if self.selection == "certified":
             check_unweighted(rows.weight)
         groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
@@ -591,8 +767,24 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             check_part(rows.z[fitted], rows.y[fitted], names)
         return parts
 
+    def _shares(self, rows: CodedRows, random: np.random.RandomState) -> list[tuple[Any, Any]]:
+        """As :meth:`_parts`, of rows that are elsewhere: each is drawn by itself."""
+        if self.selection == "certified" and rows.source is not None and rows.source.weighted:
+            check_unweighted(np.array([1.0, 2.0]))
+        seed = int(random.randint(2**31 - 1))
+        n = int(self.cv) if self.selection == "crossfit" else 1
+        edges = np.linspace(0, 1, n + 1) if n > 1 else [0.0, self.holdout]
+        return [
+            (Share(seed, low, high, False), Share(seed, low, high, True))
+            for low, high in pairwise(edges)
+        ]
+
     def _explore(self, oracle: Oracle) -> str:
         """Run the legs and sweep their frontier; return what went wrong, if anything did."""
+        with cores():
+            return self._run_and_sweep(oracle)
+
+    def _run_and_sweep(self, oracle: Oracle) -> str:
         trouble = self._run(oracle)
         self.frontier_ = sweep(
             oracle,
@@ -610,9 +802,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
 
     def _count(self, points: Frontier, rows: CodedRows) -> NDArray[np.float64]:
         """Count what the points, and behind them the last iterate, predict for other rows."""
-        cell, kinds = rows.z * len(rows.classes) + rows.y, len(rows.groups) + bool(rows.small)
-        iterates = self.trajectory_.iterates
-        return count_points(points, iterates, rows.X, rows.extra, cell, rows.weight, kinds)
+        kinds = len(rows.groups) + bool(rows.small)
+        return count_rows(points, self.trajectory_.iterates, self._source(rows), kinds)
 
     def _measure(self, rows: CodedRows, n_fitted: int) -> HeldOut:
         """Measure the points on held-out rows."""
@@ -625,7 +816,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             self._count(points, rows),
             self._rate,
             delta=self.delta if rows.weight is None else None,
-            n_rows=len(rows.y),
+            n_rows=rows.n_rows,
             n_fitted=n_fitted,
         )
 
@@ -641,7 +832,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
                 if fold._interrupted:
                     raise KeyboardInterrupt
                 done.append((fold.frontier_, fold._count(fold.frontier_, held)))
-                n_rows += len(held.y)
+                n_rows += held.n_rows
         except KeyboardInterrupt:
             trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
         held_out = HeldOut.from_counts(
@@ -874,6 +1065,9 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             predicted.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return self._on_dask("decision_function", X, sensitive_features)
+        X, sensitive_features = on_host(X), on_host(sensitive_features)
         table = as_table(X)
         column = np.setdiff1d(np.arange(self.n_features_in_), self._inputs)
         checked = validate_data(
@@ -904,6 +1098,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
             scores = scores.reshape(-1) + self.noise_coef_ * noise
         return np.asarray(scores if len(self.classes_) > 2 else scores.reshape(-1))
 
+    def _on_dask(self, method: str, X: Any, sensitive_features: Any) -> Any:
+        """Have a method's result for Dask collections, as a Dask array that is still to compute."""
+        from evenhand.engines._dask import on_partitions
+
+        return on_partitions(self, method, X, sensitive_features)
+
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row.
 
@@ -919,6 +1119,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
+        if is_dask(X):
+            return self._on_dask("predict", X, sensitive_features)
         scores = self.decision_function(X, sensitive_features=sensitive_features)
         # A score of exactly 0 is not the favourable label's, whichever that is.
         return self._labels[decide(self._sign * scores, 0.0)]
@@ -965,6 +1167,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
+        if is_dask(X):
+            return self._on_dask("predict_proba", X, sensitive_features)
         scores = self.decision_function(X, sensitive_features=sensitive_features)
         if scores.ndim == 2:
             return np.asarray(softmax(scores, axis=1))

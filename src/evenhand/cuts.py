@@ -19,9 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from evenhand._arrays import namespace
 from evenhand.rates import AnyRate, Rate, WorstRate
 
-__all__ = ["decide", "group_cuts", "label_cuts", "one_cut"]
+__all__ = [
+    "decide",
+    "group_cuts",
+    "join_label_cuts",
+    "label_cuts",
+    "margins",
+    "one_cut",
+    "score_curves",
+]
 
 FloatArray = NDArray[Any]
 
@@ -124,13 +133,30 @@ def label_cuts(
     counts : ndarray of shape (kinds, n_labels, n_labels, n_cuts)
     """
     K = len(scores)
-    cuts, counts = [], []
+    found = []
     for c in movable:
-        others = scores.copy()
-        others[c] = -np.inf
-        rival = others.argmax(axis=0)
-        margin = scores[c] - others.max(axis=0)
-        moved, weights = _few_cuts(margin, gap, cell * K + rival, weight, kinds * K * K)
+        margin, rival = margins(scores, c)
+        found.append(_few_cuts(margin, gap, cell * K + rival, weight, kinds * K * K))
+    return join_label_cuts(found, movable, kinds, K)
+
+
+def margins(scores: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
+    """By how much label c is ahead of the best other one in each row, and which that is."""
+    xp = namespace(scores)
+    others = [j for j in range(len(scores)) if j != c]
+    rival = xp.argmax(scores[others], axis=0)
+    return scores[c] - xp.max(scores[others], axis=0), rival + (rival >= c)
+
+
+def join_label_cuts(
+    found: Sequence[tuple[FloatArray, FloatArray]], movable: Sequence[int], kinds: int, K: int
+) -> tuple[FloatArray, FloatArray]:
+    """Make of the cuts on each label's margin, and the weights per cell × rival, one set of cuts.
+
+    The weights have shape (kinds · K · K, 2, n_cuts).
+    """
+    cuts, counts = [], []
+    for c, (moved, weights) in zip(movable, found, strict=True):
         below, above = (weights[:, p].reshape(kinds, K, K, -1) for p in (0, 1))
         below[:, :, c] += above.sum(axis=2)
         at = np.zeros((len(moved), K))
@@ -150,14 +176,10 @@ class _Curve(NamedTuple):
 
 
 def group_cuts(
-    scores: FloatArray,
-    gap: float,
-    cell: NDArray[np.intp],
-    weight: FloatArray | None,
+    found: Sequence[tuple[FloatArray, FloatArray]],
+    rest: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None,
     *,
     rate: AnyRate,
-    groups: int,
-    kinds: int,
     eligible: Callable[[FloatArray], NDArray[np.bool_]],
 ) -> tuple[FloatArray, FloatArray]:
     r"""Best cuts for each group, for many ratios of the groups' rates, and their counts.
@@ -169,12 +191,14 @@ def group_cuts(
 
     Parameters
     ----------
-    scores, gap, cell, weight
-        As in :func:`one_cut`.
+    found : sequence of (cuts, weights)
+        Of each compared group its cuts and its weights at them, shape (2, 2, n_cuts): label ×
+        answer.
+    rest : callable, optional
+        Takes cuts for rows of no group, which get the groups' mean cut, and gives those that are
+        taken and their weights. None if there are no such rows.
     rate : Rate or WorstRate
         What the groups shall share.
-    groups, kinds : int
-        Compared groups, and all kinds of rows. Rows of no group get the groups' mean cut.
     eligible : callable
         Whether counts, shape (n, 1, 2, 2), are admissible for a group.
 
@@ -183,12 +207,10 @@ def group_cuts(
     cuts : ndarray of shape (n_cuts, kinds)
     counts : ndarray of shape (kinds, 2, 2, n_cuts)
     """
+    kinds = len(found) + (rest is not None)
     nothing = np.zeros((0, kinds)), np.zeros((kinds, 2, 2, 0))
     curves = []
-    for j in range(groups):
-        rows = cell // 2 == j
-        w = None if weight is None else weight[rows]
-        cut, weights = one_cut(scores[rows], gap, cell[rows] % 2, w, 2)
+    for cut, weights in found:
         counts = np.moveaxis(weights, -1, 0)[:, None]
         good = eligible(counts)
         if not good.any():
@@ -205,19 +227,39 @@ def group_cuts(
     cuts = np.column_stack([c.cut[i] for c, i in zip(curves, picked.T, strict=True)])
     counts = np.stack([c.counts[i, 0] for c, i in zip(curves, picked.T, strict=True)])
     counts = np.moveaxis(counts, 1, -1)
-    if kinds > groups:
+    if rest is not None:
         size = np.array([c.counts[0].sum() for c in curves])
-        cuts = np.column_stack([cuts, cuts @ (size / size.sum())])
-        rest = cell // 2 == groups
-        w = None if weight is None else weight[rest]
-        rest_counts = [
-            np.bincount(cell[rest] % 2 * 2 + (scores[rest] > cut), weights=w, minlength=4)
-            for cut in cuts[:, -1]
-        ]
-        counts = np.concatenate(
-            [counts, np.reshape(rest_counts, (-1, 2, 2)).transpose(1, 2, 0)[None]]
-        )
+        mean, rest_counts = rest(cuts @ (size / size.sum()))
+        cuts, counts = np.column_stack([cuts, mean]), np.concatenate([counts, rest_counts[None]])
     return cuts, counts
+
+
+def score_curves(
+    scores: FloatArray,
+    gap: float,
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    groups: int,
+    kinds: int,
+) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
+    """First two arguments of :func:`group_cuts` for the scores of all rows, as :func:`one_cut`'s.
+
+    ``groups`` are compared; ``kinds`` is one more if there are rows of no group.
+    """
+    found = []
+    for j in range(groups):
+        rows = cell // 2 == j
+        w = None if weight is None else weight[rows]
+        found.append(one_cut(scores[rows], gap, cell[rows] % 2, w, 2))
+    others = cell // 2 == groups
+    w = None if weight is None else weight[others]
+
+    def rest(cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        answers = scores[others] > cuts[:, None]
+        counts = [np.bincount(cell[others] % 2 * 2 + a, weights=w, minlength=4) for a in answers]
+        return cuts, np.reshape(counts, (-1, 2, 2)).transpose(1, 2, 0)
+
+    return found, rest if kinds > groups else None
 
 
 def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:

@@ -14,25 +14,33 @@ points of still higher rates follow, luck or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log, sqrt
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
-from threadpoolctl import ThreadpoolController
 
-from evenhand.cuts import decide, group_cuts, label_cuts, one_cut
+from evenhand._arrays import has_numba
+from evenhand.cuts import group_cuts, join_label_cuts, label_cuts, one_cut, score_curves
+from evenhand.engines import COMPILED_ROWS, cores
 from evenhand.notions import find_notion
-from evenhand.oracle import Oracle, float64_scores
+from evenhand.oracle import Oracle
 from evenhand.rates import RATES, as_binary, group_codes
+from evenhand.rowmath import Block, float64_scores
+from evenhand.tally import (
+    N_CUTS,
+    Asked,
+    cut_weights,
+    make_grids,
+    tally,
+    tally_curves,
+    zero_counts,
+)
 
 __all__ = ["Frontier", "Point", "score_frontier", "sweep"]
 
@@ -40,6 +48,8 @@ FloatArray = NDArray[Any]
 
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score.
 RESOLUTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# Up to this many rows every cut is tried, of more those of a histogram.
+EXACT_ROWS = 1 << 16
 # Scores held at once while sweeping; never rows × iterates.
 SWEEP_SCORES = 1 << 22
 # A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
@@ -196,25 +206,6 @@ class _Points(NamedTuple):
         return (self.accuracy > to_beat[bins]) & (merit >= 0)
 
 
-# BLAS's number of threads belongs to the whole process: sweeps of overlapping fits take turns, or
-# one would restore what another had set.
-_ONE_SWEEP = Lock()
-
-
-@contextmanager
-def _worker_map() -> Iterator[Callable[..., Any]]:
-    """Give a ``map`` over as many threads as BLAS may use, with one BLAS thread each.
-
-    How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
-    joblib, whose workers get one each.
-    """
-    with _ONE_SWEEP:
-        blas = ThreadpoolController().select(user_api="blas")
-        threads = max([1, *(int(pool["num_threads"]) for pool in blas.info())])
-        with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
-            yield pool.map
-
-
 def sweep(
     oracle: Oracle,
     iterates: FloatArray,
@@ -245,12 +236,15 @@ def sweep(
     labels : sequence, default=(0, 1)
         Names of the labels.
     """
-    notion, k, blocks = oracle.notion, oracle.game.kinds, oracle.blocks
+    notion, k, rows = oracle.notion, oracle.game.kinds, oracle.rows
     compared, L, n_labels = oracle.n_groups, oracle.game.outputs, oracle.game.labels
     favourable = sorted({part.favourable for part in notion.parts})
-    cell = np.concatenate([b.cell for b in blocks])
-    weight = None if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
-    resolution = RESOLUTION[np.dtype(blocks[0].X.dtype)]
+    resolution = RESOLUTION[np.dtype(rows.dtype)]
+    asked = Asked(k, n_labels, tuple(favourable))
+    exact = cut and rows.n_samples <= EXACT_ROWS
+    compiled = rows.n_samples >= COMPILED_ROWS and has_numba()
+    cell = rows.collect(_cell) if exact else None
+    weight = rows.collect(_weight) if exact and rows.weighted else None
     caution = 0.0
 
     def points(i: int, cuts: FloatArray, counts: FloatArray) -> _Points:
@@ -264,43 +258,51 @@ def sweep(
         rate = notion.rate.ratio(counts[:, :compared])
         return _Points(index, cuts.reshape(len(cuts), width), accuracy, rate, rate, counts)
 
-    def at_zero(i: int, scores: FloatArray) -> _Points:
-        answer = decide(scores[0] if L == 1 else scores.T, 0.0)
-        counts = np.bincount(cell * n_labels + answer, weights=weight, minlength=k * n_labels**2)
-        return points(i, np.zeros((1, width)), counts.astype(np.float64))
-
-    def cut_points(i: int, scores: FloatArray, gap: float) -> _Points:
+    def cut_points(i: int, found: Any, gap: float, to_beat: dict[str, FloatArray]) -> _Points:
+        """Points of an iterate, perhaps without some that known ones beat."""
         if L > 1:
-            return points(i, *label_cuts(scores, gap, cell, weight, k, favourable))
-        cuts, counts = one_cut(scores[0], gap, cell, weight, 2 * k)
+            if exact:
+                return points(i, *label_cuts(found, gap, cell, weight, k, favourable))
+            each = [cut_weights(*pair) for pair in found]
+            return points(i, *join_label_cuts(each, favourable, k, n_labels))
+        if exact and compiled and not by_group:
+            from evenhand._cut_loops import promising_cuts
+
+            bars = np.stack([to_beat["rate"], to_beat["sure"]])
+            cuts, counts = promising_cuts(
+                found[0], gap, cell, weight, 2 * k, notion.rate, compared, bars, caution
+            )
+        elif exact:
+            cuts, counts = one_cut(found[0], gap, cell, weight, 2 * k)
+        else:
+            cuts, counts = cut_weights(*found[0])
         if not by_group:
             return points(i, cuts, counts)
         alike = points(i, np.repeat(cuts[:, None], k, axis=1), counts)
+        curves = (
+            score_curves(found[0], gap, cell, weight, compared, k)
+            if exact
+            else tally_curves(cuts, counts, compared, k)
+        )
         apart = group_cuts(
-            scores[0],
-            gap,
-            cell,
-            weight,
+            *curves,
             rate=notion.rate,
-            groups=compared,
-            kinds=k,
             eligible=lambda counts: notion.eligible(counts, min_share),
         )
         return alike.join([points(i, *apart)])
 
     def survivors(
-        i: int, scores: FloatArray, size: float, to_beat: dict[str, FloatArray]
+        i: int, found: Any, size: float, to_beat: dict[str, FloatArray]
     ) -> dict[str, _Points]:
         """Find the iterate's Pareto sets, less most of what known points beat already."""
         if cut:
-            gap = resolution * size
-            found = cut_points(i, scores, gap)
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
+            found = cut_points(i, found, resolution * size, to_beat)
             found = found.take(found.beats("rate", to_beat["sure"]))
             luck = caution * notion.rate.log_ratio_error(found.counts[:, :compared])
             found = found._replace(sure=found.rate * np.exp(-luck))
         else:
-            found = at_zero(i, scores)
+            found = points(i, np.zeros((1, width)), found)
         found = found.take(notion.eligible(found.counts[:, :compared], min_share))
         return {by: found.take(found.beats(by, bar)).pareto(by) for by, bar in to_beat.items()}
 
@@ -309,18 +311,32 @@ def sweep(
     best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
     # The size of the terms a score is the sum of; of many labels, of the two that are compared.
     sizes = (np.abs(iterates).reshape(len(iterates), L, -1) @ oracle.column_size).sum(axis=1)
-    chunk = max(1, min(16, SWEEP_SCORES // (L * len(cell))))
+    chunk = max(1, min(16, SWEEP_SCORES // (L * rows.n_samples))) if exact else 16
 
-    def scores_of(part: Any, map_: Callable[..., Any]) -> FloatArray:
-        """Scores of some iterates, shape (iterates, outputs, rows)."""
-        W = np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
-        scores = np.concatenate(list(map_(lambda b: float64_scores(b, W), blocks))).T
-        return np.ascontiguousarray(scores).reshape(-1, L, len(cell))
+    def weights(part: Any) -> FloatArray:
+        """Weights of some iterates, in columns."""
+        return np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
 
-    last = at_zero(len(iterates) - 1, scores_of([-1], map)[0])
+    def found_in(part: Any) -> Sequence[Any]:
+        """What the points of some iterates are made of: scores, histograms, or counts at 0."""
+        W = weights(part)
+        if not cut:
+            return rows.sum(zero_counts, W, asked)
+        if exact:
+            scores = np.ascontiguousarray(rows.collect(float64_scores, W).T)
+            return scores.reshape(-1, L, rows.n_samples)
+        grids = make_grids(rows, W, asked)
+        pairs = list(zip(grids, rows.sum(tally, W, grids, asked), strict=True))
+        each = len(pairs) // len(part)
+        return [pairs[i : i + each] for i in range(0, len(pairs), each)]
+
+    at_zero = rows.sum(zero_counts, weights([-1]), asked)
+    last = points(len(iterates) - 1, np.zeros((1, width)), at_zero[0])
     if cut:
-        gaps = np.diff(np.sort(scores_of([0], map)[0, 0]))
-        n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
+        n_cuts = N_CUTS
+        if exact:
+            gaps = np.diff(np.sort(found_in([0])[0][0]))
+            n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
     # A few from all over the run come first, so that the others have something to beat.
     first = np.unique(np.linspace(0, len(iterates) - 1, 6).astype(np.intp))
@@ -328,19 +344,20 @@ def sweep(
     edges = [*range(0, len(first), min(chunk, 2)), *range(len(first), len(order), chunk)]
     complete = True
     try:
-        with _worker_map() as map_:
+        with cores.without_blas():
             for start, stop in pairwise([*edges, len(order)]):
                 part = order[start:stop]
-                scores = scores_of(part, map_)
                 to_beat = {by: known.accuracy_by(by) for by, known in best.items()}
-                found = list(
-                    map_(
-                        lambda i, s, m, t=to_beat: survivors(i, s, m, t), part, scores, sizes[part]
+                each = list(
+                    cores.map(
+                        lambda i, found, size, t=to_beat: survivors(i, found, size, t),
+                        part,
+                        found_in(part),
+                        sizes[part],
                     )
                 )
                 best = {
-                    by: known.join(each[by] for each in found).pareto(by)
-                    for by, known in best.items()
+                    by: known.join(one[by] for one in each).pareto(by) for by, known in best.items()
                 }
     except KeyboardInterrupt:
         complete = False
@@ -371,6 +388,14 @@ def sweep(
         )
 
     return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
+
+
+def _cell(block: Block) -> FloatArray:
+    return block.cell
+
+
+def _weight(block: Block) -> FloatArray:
+    return np.asarray(block.weight)
 
 
 def _point(points: Any, i: int, feasible: bool) -> Point:

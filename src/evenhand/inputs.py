@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from evenhand.engines import Coding, Facts, Rows, SharedRows
 from evenhand.rates import as_series, check_missing, crossed, group_codes
 
 __all__ = [
@@ -25,11 +26,15 @@ __all__ = [
     "check_scales",
     "check_sizes",
     "check_weights",
+    "code_facts",
     "code_known_groups",
     "code_rows",
     "find_groups",
     "group_column",
+    "is_dask",
+    "is_tensor",
     "merge_alike",
+    "on_host",
     "take_rows",
 ]
 
@@ -47,6 +52,21 @@ def _listed(values: Any, most: int = 5) -> str:
 
 
 Where = int | str | Callable[[Any], Any] | None
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is PyTorch's; it need not be installed."""
+    return type(X).__module__.split(".")[0] == "torch"
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask need not be installed."""
+    return hasattr(X, "__dask_graph__")
+
+
+def on_host(values: Any) -> Any:
+    """A tensor as NumPy's array; anything else as it is."""
+    return values.detach().cpu().numpy() if is_tensor(values) else values
 
 
 def as_table(X: Any) -> Any:
@@ -101,12 +121,7 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
     if given.dtype.kind in "biuf" and not given.any():
         raise ValueError("sample_weight is zero for every row; at least one must count.")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    least = weight[weight > 0].min()
-    if weight.max() > 1e100 or least < 1e-100:
-        raise ValueError(
-            f"sample_weight goes from {least:.3g} to {weight.max():.3g}; divide all weights by one "
-            "number, such as their mean."
-        )
+    _check_weight_range(float(weight[weight > 0].min()), float(weight.max()))
     # Standard errors take a weight for a number of rows, of which each row is at least one.
     mean = weight.sum() / np.count_nonzero(weight)
     if survey:
@@ -114,6 +129,14 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
     elif mean < 1:
         weight = weight / mean
     return weight, None if weight.all() else np.flatnonzero(weight)
+
+
+def _check_weight_range(least: float, most: float) -> None:
+    if most > 1e100 or least < 1e-100:
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {most:.3g}; divide all weights by one "
+            "number, such as their mean."
+        )
 
 
 def find_groups(
@@ -135,7 +158,8 @@ def find_groups(
     elif issparse(X):
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
-        held = X[:, column] if isinstance(X, np.ndarray) else [row[column] for row in X]
+        dense = isinstance(X, np.ndarray) or is_tensor(X)
+        held = on_host(X[:, column]) if dense else [row[column] for row in X]
         values = pd.Series(held).infer_objects()
     if used is not None:
         values = _safe_indexing(values, used)
@@ -175,14 +199,20 @@ def blank_groups(X: Any, column: int | None) -> Any:
 
 def check_sizes(X: Any) -> None:
     """Refuse inputs so large that sums of their squares overflow."""
+    if is_tensor(X):
+        X = X.abs().max().reshape(1).cpu().numpy()
     limit = float(np.finfo(X.dtype).max) ** 0.25
     values = X.data if issparse(X) else X
     largest = max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
     if largest > limit:
-        raise ValueError(
-            f"X has values up to {largest:.3g}, too large to work with in {X.dtype}; scale "
-            "the columns first, for instance with StandardScaler."
-        )
+        raise ValueError(_too_large(largest, str(X.dtype)))
+
+
+def _too_large(largest: float, precision: str) -> str:
+    return (
+        f"X has values up to {largest:.3g}, too large to work with in {precision}; scale the "
+        "columns first, for instance with StandardScaler."
+    )
 
 
 class CodedRows(NamedTuple):
@@ -191,7 +221,8 @@ class CodedRows(NamedTuple):
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
     the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
     is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
-    column, if any. ``edges`` are those of the bins.
+    column, if any. ``edges`` are those of the bins. If ``source`` has the rows, where an engine has
+    them, X, y, z and weight are None.
     """
 
     X: Any
@@ -205,10 +236,18 @@ class CodedRows(NamedTuple):
     quantity: NDArray[np.float64] | None = None
     extra: NDArray[np.float64] | None = None
     edges: NDArray[np.float64] | None = None
+    source: Rows | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+        return len(self.y) if self.source is None else self.source.n_samples
 
 
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
     """Take some of the rows; classes and groups stay those of all."""
+    if rows.source is not None:
+        return rows._replace(source=SharedRows(rows.source, index))
     weight, extra, quantity = (
         None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
     )
@@ -248,6 +287,29 @@ def code_rows(
             f"sensitive_feature gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
         )
     classes, y = np.unique(y, return_inverse=True)
+    _check_classes(classes, levels, where, two_groups=two_groups, two_labels=two_labels, bins=bins)
+    levels, z, small = _large_enough(levels, z, min_group_size, where)
+    inputs = np.arange(X.shape[1])
+    if column is not None:
+        inputs = np.delete(inputs, column)
+        if not len(inputs):
+            raise ValueError(
+                "X has no column but the sensitive one; there is nothing to learn from."
+            )
+        X = X[:, inputs]
+    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
+
+
+def _check_classes(
+    classes: NDArray[Any],
+    levels: NDArray[Any],
+    where: str,
+    *,
+    two_groups: bool,
+    two_labels: bool,
+    bins: Any,
+) -> None:
+    """Refuse too few or too many labels or groups."""
     if len(classes) < 2:
         raise ValueError(
             f"y has one class, {_listed(classes)}{where}; a classifier needs two classes."
@@ -267,16 +329,6 @@ def code_rows(
             f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
             "which values are a group, or give them as text if each is one."
         )
-    levels, z, small = _large_enough(levels, z, min_group_size, where)
-    inputs = np.arange(X.shape[1])
-    if column is not None:
-        inputs = np.delete(inputs, column)
-        if not len(inputs):
-            raise ValueError(
-                "X has no column but the sensitive one; there is nothing to learn from."
-            )
-        X = X[:, inputs]
-    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
 
 
 def code_known_groups(
@@ -319,10 +371,17 @@ def _large_enough(
     levels: NDArray[Any], z: NDArray[np.intp], least: int, where: str
 ) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
     """Give groups with too few rows the last number of all; two groups are always compared."""
-    size = np.bincount(z, minlength=len(levels))
+    kept, number, small = _compared(levels, np.bincount(z, minlength=len(levels)), least, where)
+    return kept, number[z], small
+
+
+def _compared(
+    levels: NDArray[Any], size: NDArray[Any], least: int, where: str = ""
+) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
+    """Groups that are compared, the number of each group, and the sizes of those that are not."""
     large = size >= least
     if len(levels) == 2 or large.all():
-        return levels, z, {}
+        return levels, np.arange(len(levels)), {}
     if large.sum() < 2:
         sizes = ", ".join(f"{g!r}: {n}" for g, n in zip(levels.tolist(), size, strict=True))
         raise ValueError(
@@ -331,7 +390,46 @@ def _large_enough(
         )
     number = np.where(large, np.cumsum(large) - 1, large.sum())
     small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
-    return levels[large], number[z], small
+    return levels[large], number, small
+
+
+def code_facts(
+    facts: Facts, *, n_features: int, min_group_size: int, weighted: bool, survey: bool, flip: Any
+) -> tuple[Coding, CodedRows]:
+    """Codes for a table in parts, from the facts of all, and the rows but for their source.
+
+    ``flip(classes)`` says whether the first of two labels is the favourable one.
+    """
+    if not sum(facts.rows):
+        raise ValueError("X has no rows.")
+    limit = float(np.finfo(np.float32 if facts.dtypes == {"float32"} else np.float64).max) ** 0.25
+    if facts.largest > limit:
+        raise ValueError(_too_large(facts.largest, "the table's precision"))
+    classes = np.unique(np.asarray(facts.labels.index))
+    check_classification_targets(classes)
+    levels, codes = group_codes(facts.groups.index.to_series())
+    size = np.zeros(len(levels), dtype=np.intp)
+    size[codes] = facts.groups.to_numpy()
+    _check_classes(classes, levels, "", two_groups=False, two_labels=False, bins=None)
+    kept, number, small = _compared(levels, size, min_group_size)
+    total, squares, positive = facts.weight
+    per_weight = None
+    if weighted:
+        if not positive:
+            raise ValueError("sample_weight is zero for every row; at least one must count.")
+        _check_weight_range(*facts.extremes)
+        mean = total / positive
+        per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
+    order = classes[::-1] if flip(classes) else classes
+    coding = Coding(
+        {label: i for i, label in enumerate(order.tolist())},
+        dict(zip(levels.tolist(), number.tolist(), strict=True)),
+        np.float32 if facts.dtypes == {"float32"} else np.float64,
+        per_weight,
+    )
+    nothing: Any = None
+    inputs = np.arange(n_features)
+    return coding, CodedRows(nothing, nothing, nothing, None, inputs, classes, kept, small)
 
 
 def _binned(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand._arrays import namespace
 from evenhand.rates import RATES, AnyRate, Rate, WorstRate
 
 __all__ = [
@@ -248,6 +249,9 @@ class Notion:
         is blind to the others, and so must the adversary be.
     favourable : int, default=1
         Number of the label that counts as positive; of two labels the second.
+    degree : int, optional
+        Degree of the polynomial, if the features are powers of the score: engines may then have a
+        faster way.
     better_than_chance : bool, default=False
         Whether a classifier counts only if every group's rate is better than that of labels drawn
         at random; needed where the rate conditions on the prediction, because a classifier that is
@@ -262,6 +266,7 @@ class Notion:
     labels: tuple[int, ...] = (0, 1)
     favourable: int = 1
     better_than_chance: bool = False
+    degree: int | None = None
 
     @property
     def parts(self) -> tuple[Notion, ...]:
@@ -372,14 +377,12 @@ def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> An
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
     r""":math:`[1, s/c, \dots, (s/c)^d]` and the derivatives in s."""
-    scaled = s / scale
-    phi = np.empty((degree + 1, len(s)))
-    d_phi = np.empty_like(phi)
-    phi[0], d_phi[0] = 1.0, 0.0
+    xp, scaled = namespace(s), s / scale
+    phi, d_phi = [xp.ones_like(s)], [xp.zeros_like(s)]
     for k in range(1, degree + 1):
-        np.multiply(phi[k - 1], scaled, out=phi[k])
-        np.multiply(phi[k - 1], k / scale, out=d_phi[k])
-    return phi, d_phi
+        d_phi.append(phi[-1] * (k / scale))
+        phi.append(phi[-1] * scaled)
+    return xp.stack(phi), xp.stack(d_phi)
 
 
 def statistical_parity(degree: int = 2) -> Notion:
@@ -389,6 +392,7 @@ def statistical_parity(degree: int = 2) -> Notion:
         rate=RATES["selection_rate"],
         n_features=degree + 1,
         features=lambda s, f, y, scale: _powers(s, degree, scale),
+        degree=degree,
         gaps={"corrected": LinearGap(), "printed": LinearGap(printed=True)},
     )
 
@@ -400,6 +404,7 @@ def _given_label(name: str, rate: str, label: int, degree: int) -> Notion:
         rate=RATES[rate],
         n_features=degree + 1,
         features=lambda s, f, y, scale: _powers(s, degree, scale),
+        degree=degree,
         gaps=dict.fromkeys(READINGS, LinearGap(labels=(label,))),
         labels=(label,),
     )
@@ -462,9 +467,9 @@ def _given_prediction(name: str, rate: str, printed: Gap | None = None) -> Notio
     def features(
         s: FloatArray, f: FloatArray, y: FloatArray, scale: float
     ) -> tuple[FloatArray, FloatArray]:
-        slope = f * (1 - f)
-        zero = np.zeros_like(f)
-        return np.stack([np.ones_like(f), f, y]), np.stack([zero, slope, zero])
+        xp, slope = namespace(f), f * (1 - f)
+        zero = xp.zeros_like(f)
+        return xp.stack([xp.ones_like(f), f, y]), xp.stack([zero, slope, zero])
 
     gap = SoftRateGap(RATES[rate])
     return Notion(

@@ -151,13 +151,7 @@ class CostSensitivePath:
         v[: oracle.n_groups] = self.costs(oracle.notion, kappa)
         label, size = (v > 0).astype(np.float64), np.maximum(np.abs(v), LEAST_COST)
         view = copy(oracle)
-        view.blocks = [
-            b._replace(
-                y=label.ravel()[b.cell],
-                weight=size.ravel()[b.cell] * (1.0 if b.weight is None else b.weight),
-            )
-            for b in oracle.blocks
-        ]
+        view.recode = label.ravel(), size.ravel()
         return view, size
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:

@@ -28,9 +28,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from evenhand.cuts import decide
+from evenhand._arrays import like, namespace
+from evenhand.engines import MemoryRows, Rows
 from evenhand.frontier import Frontier, Point, _point
 from evenhand.rates import AnyRate, WorstRate, overall_accuracy
+from evenhand.rowmath import Block, float64_scores
 
 __all__ = [
     "Choice",
@@ -42,6 +44,7 @@ __all__ = [
     "choose",
     "clopper_pearson",
     "count_points",
+    "count_rows",
     "order_of_tests",
     "own_targets",
     "pool_folds",
@@ -54,8 +57,6 @@ __all__ = [
 
 FloatArray = NDArray[Any]
 
-# Scores held at once while points are counted.
-COUNT_SCORES = 1 << 22
 # More rows than this many times those at hand are as good as no number at all.
 MOST_ROWS = 1e9
 
@@ -350,46 +351,54 @@ def count_points(
     ndarray of shape (n_points + 1, n_groups, n_labels, n_labels)
         Weight per group × label × prediction.
     """
+    extra = np.ones(X.shape[0]) if extra is None else extra
+    rows = MemoryRows(X, (extra, extra, extra, cell, weight))
+    return count_rows(frontier, iterates, rows, n_groups)
+
+
+def count_rows(
+    frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: int
+) -> FloatArray:
+    """As :func:`count_points`, for rows wherever they are."""
     iterate = np.append(frontier.iterate, frontier.last.iterate)
     cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
     used, column = np.unique(iterate, return_inverse=True)
-    n_labels, n_columns = frontier.last.counts.shape[-1], X.shape[1] + 1
-    outputs = iterates.shape[1] // n_columns
+    n_labels, n_columns = frontier.last.counts.shape[-1], rows.n_features + 1
     W = np.ascontiguousarray(iterates[used].reshape(-1, n_columns).T)
-    counts = np.zeros((len(cut), n_groups, n_labels, n_labels))
-    n, step = X.shape[0], max(COUNT_SCORES // W.shape[1], 1)
+    return rows.sum(_point_counts, W, column, cut, n_groups, n_labels)
 
-    def scores_of(part: slice) -> FloatArray:
-        scores = np.asarray(X[part].astype(np.float64) @ W[:-1])
-        scores += np.outer(np.ones(len(scores)) if extra is None else extra[part], W[-1])
-        return scores
 
+def _point_counts(
+    block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+) -> FloatArray:
+    """Count what points predict: cuts on the scores of some iterates, ``column`` says which."""
+    xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
+    scores = float64_scores(block, W).T.reshape(-1, outputs, len(block.extra))
+    size = n_groups * n_labels**2
     if cut.ndim == 2:
-        for i in range(0, n, step):
-            part = slice(i, i + step)
-            scores, w = scores_of(part), None if weight is None else weight[part]
-            scores = scores.reshape(len(scores), len(used), outputs)
-            group = cell[part] // n_labels
-            for j, (at, c) in enumerate(zip(column, cut, strict=True)):
-                s = scores[:, at, 0] if outputs == 1 else scores[:, at]
-                place = cell[part] * n_labels + decide(s, c, group)
-                found = np.bincount(place, weights=w, minlength=counts[j].size)
-                counts[j] += found.reshape(counts[j].shape)
-        return counts
-    # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
-    points = [np.flatnonzero(column == j) for j in range(len(used))]
-    points = [p[np.argsort(cut[p], kind="stable")] for p in points]
-    for i in range(0, n, step):
-        part = slice(i, i + step)
-        for p, s in zip(points, scores_of(part).T, strict=True):
-            bins = len(p) + 1
-            place = cell[part] * bins + np.searchsorted(cut[p], s, side="left")
-            w = None if weight is None else weight[part]
-            found = np.bincount(place, weights=w, minlength=2 * n_groups * bins)
-            found = found.reshape(n_groups, 2, bins).astype(np.float64)
-            below = np.moveaxis(found.cumsum(axis=-1), -1, 0)
-            counts[p, ..., 0] += below[:-1]
-            counts[p, ..., 1] += below[-1] - below[:-1]
+        found, group = [], block.cell // n_labels
+        for at, c in zip(column.tolist(), like(cut, block.extra), strict=True):
+            if outputs == 1:
+                answer = scores[at, 0] > c[group]
+            else:
+                answer = xp.argmax(scores[at] - c[:, None], axis=0)
+            place = block.cell * n_labels + answer
+            found.append(xp.bincount(place, weights=block.weight, minlength=size))
+        counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
+        return counts.reshape(len(cut), n_groups, n_labels, n_labels)
+    counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
+    for j, s in enumerate(scores[:, 0]):
+        # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
+        points = np.flatnonzero(column == j)
+        points = points[np.argsort(cut[points], kind="stable")]
+        bins = len(points) + 1
+        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
+        found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
+        below = xp.cumsum(found, axis=-1)
+        for i, point in enumerate(points.tolist()):
+            counts[point, ..., 0] = below[..., i]
+            counts[point, ..., 1] = below[..., -1] - below[..., i]
     return counts
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from evenhand.oracle import FloatArray, Moments, Oracle, float64_scores
+from evenhand.oracle import FloatArray, Moments, Oracle
+from evenhand.rowmath import Block, float64_scores
 
 
 class Minimum(NamedTuple):
@@ -44,13 +46,7 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
         return m.loss_c, m.grad_c
 
     def product(w: FloatArray, v: FloatArray) -> FloatArray:
-        total = oracle.total * oracle.ridge * v
-        for block in oracle.blocks:
-            s = float64_scores(block, w)
-            r = expit(s) * expit(-s) * float64_scores(block, v)
-            r = r if block.weight is None else r * block.weight
-            total = total + np.append(block.X_t @ r, block.extra @ r)
-        return total / oracle.total
+        return oracle.rows.sum(_hessian_product, w, v) / oracle.total + oracle.ridge * v
 
     # A tenth of it: close to the optimum another Newton step costs little.
     found = minimize(
@@ -62,6 +58,14 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
         options={"gtol": tol / 10, "maxiter": 500},
     )
     return Minimum(found.x, float(found.fun), float(np.linalg.norm(found.jac)))
+
+
+def _hessian_product(block: Block, w: FloatArray, v: FloatArray) -> FloatArray:
+    """Hessian of the summed log-loss at w, times v."""
+    s = float64_scores(block, w)
+    r = expit(s) * expit(-s) * float64_scores(block, v)
+    r = r if block.weight is None else r * block.weight
+    return np.append(block.X_t @ r, block.extra @ r)
 
 
 def best_response(oracle: Oracle, w: FloatArray, *, scale: float = 1.0) -> FloatArray:
@@ -84,7 +88,9 @@ def best_response(oracle: Oracle, w: FloatArray, *, scale: float = 1.0) -> Float
     ndarray of shape (n_adversary,)
         The adversary's weights.
     """  # noqa: E501
-    gram = oracle.sums(w, np.zeros(oracle.n_adversary), scale if oracle.scaled else 1.0).phi_phi
+    sums = oracle.sums(w, np.zeros(oracle.n_adversary), scale if oracle.scaled else 1.0)
+    grams = zip(oracle.grams(sums), oracle.asked, strict=True)
+    gram = block_diag(*(gram * asked for gram, asked in grams))
     size = np.sqrt(np.maximum(np.diag(gram), np.finfo(np.float64).tiny))
     values, vectors = np.linalg.eigh(gram / np.outer(size, size))
     kept = values > 1e-13 * values[-1]

@@ -1,0 +1,34 @@
+"""NumPy's functions and those of a library whose arrays live elsewhere, by the same names."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+__all__ = ["has_numba", "like", "namespace"]
+
+
+@cache
+def has_numba() -> bool:
+    """Whether loops can be compiled."""
+    return find_spec("numba") is not None
+
+
+def namespace(array: Any) -> Any:
+    """Module with the functions for this array: NumPy, or PyTorch's under NumPy's names."""
+    if isinstance(array, np.ndarray | np.generic):
+        return np
+    return import_module("evenhand.engines._torch_names")
+
+
+def like(values: Any, other: Any) -> Any:
+    """Values of the precision of another array, and where it is."""
+    if isinstance(values, np.ndarray) and (
+        isinstance(other, np.ndarray) or not hasattr(other, "device")
+    ):
+        return values.astype(other.dtype, copy=False)
+    return import_module("evenhand.engines._torch_names").like(values, other)

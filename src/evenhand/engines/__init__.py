@@ -1,0 +1,20 @@
+"""Where rows are and how sums over them are found: in memory, on a device, in files, on a cluster.
+
+An engine is a :class:`Rows`: it applies a function to blocks of rows and joins the results. The
+mathematics is in :mod:`evenhand.rowmath` and the same for all.
+"""
+
+from evenhand.engines._parts import Coding, Facts, Share, SharedRows
+from evenhand.engines._rows import COMPILED_ROWS, MemoryRows, Rows, as_columns, cores
+
+__all__ = [
+    "COMPILED_ROWS",
+    "Coding",
+    "Facts",
+    "MemoryRows",
+    "Rows",
+    "Share",
+    "SharedRows",
+    "as_columns",
+    "cores",
+]

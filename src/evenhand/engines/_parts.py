@@ -1,0 +1,221 @@
+"""Tables in parts, which are coded where they are: labels and groups become numbers.
+
+A :class:`Part` has the user's values. Its :class:`Facts`, joined over the parts, say what the codes
+are; with them :func:`coded` makes of a part rows like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.engines._rows import MemoryRows, Rows, as_columns
+from evenhand.rates import check_missing, crossed
+from evenhand.rowmath import Block
+
+__all__ = ["Coding", "Facts", "Part", "Share", "SharedRows", "StreamRows", "coded", "part_facts"]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+
+class Part(NamedTuple):
+    """Some rows as the user has them: inputs, labels, values of the sensitive columns, weights."""
+
+    X: Any
+    y: Any
+    sensitive: Any
+    weight: Any = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What must be known of the values of all parts. Add two to join their rows."""
+
+    rows: tuple[int, ...]
+    labels: pd.Series
+    groups: pd.Series
+    largest: float
+    dtypes: frozenset[str]
+    weight: tuple[float, float, int]
+    """Sum of the weights, of their squares, and how many are positive."""
+    extremes: tuple[float, float]
+    """Smallest positive and largest weight."""
+
+    def __add__(self, other: Facts) -> Facts:
+        low, high = min(self.extremes[0], other.extremes[0]), max(self.extremes[1], other.extremes[1])
+        a, b = self.weight, other.weight
+        return Facts(
+            self.rows + other.rows,
+            self.labels.add(other.labels, fill_value=0),
+            self.groups.add(other.groups, fill_value=0),
+            max(self.largest, other.largest),
+            self.dtypes | other.dtypes,
+            (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
+            (low, high),
+        )
+
+
+def _values(values: Any, name: str, advice: str) -> pd.Series:
+    series = pd.Series(np.asarray(values)) if not isinstance(values, pd.Series) else values
+    check_missing(series, name, advice)
+    return series.reset_index(drop=True)
+
+
+def _groups(part: Part) -> pd.Series:
+    series = crossed(part.sensitive, "sensitive_features")
+    check_missing(series, "sensitive_features", "drop those rows or give them a group of their own")
+    return series.reset_index(drop=True)
+
+
+def _inputs(part: Part) -> FloatArray:
+    """Inputs as float32 or float64."""
+    X = np.asarray(part.X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def part_facts(part: Part) -> Facts:
+    """Find the facts of a part, and refuse what no fit can use."""
+    X = _inputs(part)
+    y, groups = _values(part.y, "y", "drop those rows (NaN is no label)"), _groups(part)
+    for name, column in (("y", y), ("sensitive_features", groups), ("sample_weight", part.weight)):
+        if column is not None and len(column) != len(X):
+            raise ValueError(
+                f"{name} has {len(column)} rows in a part of the table where X has {len(X)}; they "
+                "must be the same rows."
+            )
+    largest = float(np.abs(X).max(initial=0.0))
+    if not np.isfinite(largest):
+        raise ValueError("X contains NaN or infinite values; fill or drop them first.")
+    weight = np.ones(1) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    return Facts(
+        (len(X),),
+        y.value_counts(),
+        groups.value_counts(),
+        largest,
+        frozenset([X.dtype.name] if len(X) else []),
+        (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
+        (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
+    )
+
+
+class Coding(NamedTuple):
+    """Numbers of the labels and of the groups, and what weights, if any, are multiplied by."""
+
+    labels: dict[Any, int]
+    groups: dict[Any, int]
+    dtype: Any
+    per_weight: float | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.labels)
+
+
+def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
+    """Rows of a part, of which the first is number ``start`` of the table."""
+    X = np.ascontiguousarray(_inputs(part), dtype=coding.dtype)
+    y = _values(part.y, "y", "").map(coding.labels).to_numpy(dtype=np.intp)
+    z = _groups(part).map(coding.groups).to_numpy(dtype=np.intp)
+    weight = None
+    if coding.per_weight is not None:
+        weight = np.asarray(part.weight, dtype=np.float64) * coding.per_weight
+    columns = as_columns(len(X), y, z, n_labels=coding.n_labels, sample_weight=weight)
+    return MemoryRows(X, columns, start=start)
+
+
+class StreamRows(Rows):
+    """Rows that are read again at every pass, a part at a time.
+
+    Parameters
+    ----------
+    parts : sequence of callable
+        Each gives a :class:`Part`, the same one every time.
+    facts : Facts
+        Those of all parts.
+    coding : Coding
+        Numbers of labels and groups.
+    n_features : int
+        How many inputs there are.
+    """
+
+    def __init__(
+        self, parts: Sequence[Callable[[], Part]], facts: Facts, coding: Coding, n_features: int
+    ) -> None:
+        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        kept = [(p, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
+        self._parts, self._coding = kept, coding
+        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+
+    def _each(self, function: Callable[[MemoryRows], T]) -> list[T]:
+        return [function(coded(part(), self._coding, start)) for part, start in self._parts]
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts in the order of the rows."""
+        return reduce(join, self._each(lambda rows: rows.reduce(join, part, *args)))
+
+    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
+        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+        return np.concatenate(self._each(lambda rows: rows.collect(part, *args)))
+
+
+class Share(NamedTuple):
+    """Rows whose random number, from 0 to 1, is in an interval, or all the others.
+
+    The numbers follow from the rows' numbers and a seed, wherever the rows are.
+    """
+
+    seed: int
+    low: float
+    high: float
+    inside: bool
+
+    def of(self, start: int, n: int) -> NDArray[np.bool_]:
+        """Which of n rows from number ``start`` on belong to it."""
+        # The finaliser of SplitMix64: as good as drawn, for each row by itself.
+        x = np.arange(start, start + n, dtype=np.uint64) + np.uint64(self.seed)
+        with np.errstate(over="ignore"):
+            x = x * np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x = x ^ (x >> np.uint64(31))
+        number = (x >> np.uint64(11)) * 2.0**-53
+        return ((number >= self.low) & (number < self.high)) == self.inside
+
+
+class SharedRows(Rows):
+    """Some of the rows that an engine has: those of a :class:`Share`."""
+
+    def __init__(self, rows: Rows, share: Share) -> None:
+        self._rows, self._share = rows, share
+        self.n_features, self.dtype, self.weighted = rows.n_features, rows.dtype, rows.weighted
+        self.n_samples = int(rows.sum(_size_of, share))
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts of the rows that belong to the share."""
+        return self._rows.reduce(join, _on_share, self._share, part, args)
+
+    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
+        """``part(block, *args)`` of the blocks' rows that belong to the share, in order."""
+        return self._rows.collect(_on_share, self._share, part, args)
+
+
+def _size_of(block: Block, share: Share) -> int:
+    return int(share.of(block.start, len(block.y)).sum())
+
+
+def _on_share(block: Block, share: Share, part: Callable[..., T], args: tuple[Any, ...]) -> T:
+    rows = np.flatnonzero(share.of(block.start, len(block.y)))
+    columns = [None if c is None else c[rows] for c in block[3:]]
+    X = block.X[rows]
+    return part(Block._make([block.start, X, X.T, *columns]), *args)

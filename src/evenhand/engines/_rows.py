@@ -1,0 +1,242 @@
+"""Rows in memory, summed block by block on all cores; and what every engine must offer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import reduce
+from operator import add
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+from threadpoolctl import ThreadpoolController
+
+from evenhand._arrays import has_numba
+from evenhand.rowmath import Block, Game, Recode, make_block, row_sums, sees_powers
+
+__all__ = ["MemoryRows", "Rows", "as_columns", "cores"]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+# Small enough to stay in cache between the two products, large enough that the calls into NumPy
+# cost little beside the work.
+BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 8192
+# Blocks that a core takes at a time.
+TASK = 2
+# From this many rows on, sums are compiled if numba is there: it takes a moment to load.
+COMPILED_ROWS = 8192
+# From this many rows on there is more to share among cores.
+LARGE = 1 << 18
+# Share of nonzero inputs below which a dense table is held as CSR.
+MOSTLY_ZEROS = 0.25
+
+
+class Rows(ABC):
+    """Rows of a table, wherever they are.
+
+    An engine evaluates functions of :mod:`evenhand.rowmath` where the rows are and joins the
+    results; it knows nothing of what they mean. Results are NumPy's.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        Shape of the inputs.
+    dtype : dtype
+        Precision of the inputs, as NumPy calls it.
+    weighted : bool
+        Whether rows have weights.
+    """
+
+    n_samples: int
+    n_features: int
+    dtype: Any
+    weighted: bool
+
+    @abstractmethod
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join ``part(block, *args)`` over the blocks of rows, two by two."""
+
+    @abstractmethod
+    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
+        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+
+    def sum(self, part: Callable[..., T], *args: Any) -> T:
+        """Add up ``part(block, *args)`` over the blocks of rows."""
+        return self.reduce(add, part, *args)
+
+
+def as_columns(
+    n_samples: int,
+    y: Any,
+    z: Any,
+    *,
+    n_labels: int,
+    quantity: Any = None,
+    extra: Any = None,
+    sample_weight: Any = None,
+) -> tuple[Any, ...]:
+    """Columns of a block beside X: extra, label, what is guessed, cell, weight."""
+    y, z = np.asarray(y, dtype=np.float64), np.asarray(z)
+    extra = np.ones(n_samples) if extra is None else np.asarray(extra, dtype=np.float64)
+    guessed = np.asarray(z if quantity is None else quantity, dtype=np.float64)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return extra, y, guessed, (z * n_labels + y).astype(np.intp), weight
+
+
+def _compact(X: Any) -> Any:
+    """CSR if X is dense but mostly zeros, as one-hot tables are: the products cost a fraction."""
+    if issparse(X) or np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
+        return X
+    return csr_matrix(X)
+
+
+class _Cores:
+    """Threads for the cores that fits may use.
+
+    How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
+    joblib, whose workers get one each. Overlapping fits share the threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._alone, self.count = Lock(), 0, 0, 1
+        self._blas: Any = None
+        self._limit: Any = None
+        self.pool: ThreadPoolExecutor | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Have threads for compiled loops."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._blas = ThreadpoolController().select(user_api="blas")
+                self.count = max([1, *(int(each["num_threads"]) for each in self._blas.info())])
+                self.pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users and self.pool is not None:
+                    self.pool.shutdown(wait=False)
+                    self.pool = None
+
+    @contextmanager
+    def without_blas(self) -> Iterator[None]:
+        """Have threads for NumPy's functions, with BLAS held to one.
+
+        BLAS's threads belong to the whole process, so the first of overlapping fits takes them and
+        the last one gives them back.
+        """
+        with self():
+            with self._lock:
+                self._alone += 1
+                if self._alone == 1:
+                    self._limit = self._blas.limit(limits=1)
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._alone -= 1
+                    if not self._alone:
+                        self._limit.restore_original_limits()
+
+    def map(self, function: Callable[..., T], *items: Iterable[Any]) -> Iterator[T]:
+        """As ``map``, on several cores inside ``with cores.without_blas():``, in order."""
+        pool = self.pool if self._alone else None
+        return map(function, *items) if pool is None else pool.map(function, *items)
+
+    def share(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
+        """As :meth:`map`, for short tasks: this thread takes its share, without being woken."""
+        if self.pool is None:
+            yield from map(function, items)
+            return
+        mine = max(1, len(items) // self.count)
+        theirs = [self.pool.submit(function, item) for item in items[mine:]]
+        yield from [function(item) for item in items[:mine]]
+        for future in theirs:
+            yield future.result()
+
+
+cores = _Cores()
+
+
+class MemoryRows(Rows):
+    """Rows of NumPy arrays, or of a CSR matrix, in blocks that share their memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Inputs, float32 or float64. Copied only if dense and mostly zeros.
+    columns : sequence of ndarray
+        The other columns of a block, from :func:`as_columns`.
+    block_rows : int, optional
+        Rows in a block; by default what fits in cache.
+    start : int, default=0
+        Number of the first row in the whole table, of which these are a part.
+    """
+
+    def __init__(
+        self, X: Any, columns: Sequence[Any], block_rows: int | None = None, start: int = 0
+    ) -> None:
+        X = _compact(X)
+        self.n_samples, self.n_features = X.shape
+        self.dtype, self.weighted = X.dtype, columns[-1] is not None
+        if block_rows is None:
+            n = max(self.n_samples, 1)
+            row_bytes = X.nnz * 12 / n if issparse(X) else X.itemsize * self.n_features
+            block_rows = int(min(max(BLOCK_BYTES / max(row_bytes, 1), 256), BLOCK_ROWS))
+        starts = range(0, self.n_samples, block_rows)
+        self.blocks: list[Block] = [
+            make_block(X, i, i + block_rows, *columns, start=start) for i in starts
+        ]
+        self._X, self._columns, self._start = X, columns, start
+        # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
+        self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as the arrays, which blocks share."""
+        block_rows = len(self.blocks[0].y) if self.blocks else None
+        return MemoryRows, (self._X, self._columns, block_rows, self._start)
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts in the order of the rows, however many cores found them."""
+        if part is row_sums and self._compilable(*args[3:]):
+            return reduce(join, self._compiled(*args))
+
+        def task(blocks: Sequence[Block]) -> T:
+            # A diverging run may overflow; whoever asked sees it in the sums.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return reduce(join, (part(block, *args) for block in blocks))
+
+        return reduce(join, cores.map(task, self._tasks))
+
+    def _compilable(self, game: Game, recode: Recode | None) -> bool:
+        """Whether there is a compiled loop for these sums, and it is worth its loading."""
+        return (
+            self.n_samples >= COMPILED_ROWS
+            and sees_powers(game)
+            and (issparse(self._X) or self._X.flags.c_contiguous)
+            and has_numba()
+        )
+
+    def _compiled(
+        self, w: FloatArray, u: FloatArray, scale: float, game: Game, recode: Recode | None
+    ) -> Iterator[Any]:
+        """Sums of ranges of rows, as many whatever the number of cores."""
+        from evenhand.engines._compiled import compiled_sums
+
+        sums = compiled_sums(self._X, self._columns, game, recode)
+        n = 4 if self.n_samples < LARGE else 16
+        edges = np.linspace(0, self.n_samples, n + 1).astype(np.intp).tolist()
+        return cores.share(lambda i: sums(edges[i], edges[i + 1], w, u, scale), range(n))
+
+    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
+        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+        return np.concatenate(list(cores.map(lambda block: part(block, *args), self.blocks)))

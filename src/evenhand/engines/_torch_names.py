@@ -1,0 +1,66 @@
+"""PyTorch's functions where their names or arguments differ from NumPy's; the others as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import (
+    argmax,
+    asarray,
+    bincount,
+    concatenate,
+    cumsum,
+    einsum,
+    exp,
+    log,
+    ones_like,
+    searchsorted,
+    stack,
+    zeros_like,
+)
+
+__all__ = [
+    "argmax",
+    "asarray",
+    "bincount",
+    "concatenate",
+    "cumsum",
+    "einsum",
+    "exp",
+    "like",
+    "log",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "ones_like",
+    "searchsorted",
+    "stack",
+    "zeros_like",
+]
+
+
+def like(values: Any, other: Any) -> Any:
+    """Values of the precision of another tensor, on its device."""
+    return torch.as_tensor(values).to(other)
+
+
+def max(x: Any, axis: int | None = None) -> Any:
+    """Largest value, along an axis or of all."""
+    return x.max() if axis is None else x.amax(axis)
+
+
+def min(x: Any, axis: int | None = None) -> Any:
+    """Smallest value, along an axis or of all."""
+    return x.min() if axis is None else x.amin(axis)
+
+
+def maximum(x: Any, other: Any) -> Any:
+    """Larger of two, the second of which may be a number."""
+    return x.maximum(other) if isinstance(other, torch.Tensor) else x.clamp(min=other)
+
+
+def minimum(x: Any, other: Any) -> Any:
+    """Smaller of two, the second of which may be a number."""
+    return x.minimum(other) if isinstance(other, torch.Tensor) else x.clamp(max=other)

@@ -1,0 +1,158 @@
+r"""Counts of many cuts of many rows, from histograms that add up over the blocks.
+
+Of a large table not all cuts are tried but ``N_CUTS``, which part a sample of its rows evenly. A
+score falls into one of ``FINE`` equal bins, of which a table says how many cuts are below: a row
+costs a few operations whatever the number of cuts, and what leaves a block are the histograms.
+
+A cut is on a *quantity*: the score, or, of more than two labels, the margin by which a label is
+ahead of the best other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand._arrays import like, namespace
+from evenhand.cuts import margins
+from evenhand.engines import Rows
+from evenhand.rowmath import Block, float64_scores, scores_of
+
+__all__ = [
+    "Asked",
+    "Grid",
+    "cut_weights",
+    "make_grids",
+    "tally",
+    "tally_curves",
+    "zero_counts",
+]
+
+FloatArray = NDArray[Any]
+
+# Rows of the sample, bins of equal width, and cuts.
+SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
+
+
+class Asked(NamedTuple):
+    """What is counted: groups with that of rows in none, labels, and those whose margin is cut."""
+
+    kinds: int
+    labels: int
+    movable: tuple[int, ...]
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a row has."""
+        return 1 if self.labels == 2 else self.labels
+
+    @property
+    def cells(self) -> int:
+        """How many kinds of rows are told apart."""
+        return self.kinds * (2 if self.labels == 2 else self.labels**2)
+
+
+class Grid(NamedTuple):
+    """Cuts on one quantity, and for each bin of it how many of them are below."""
+
+    low: float
+    per_unit: float
+    below: NDArray[np.int64]
+    cuts: FloatArray
+
+
+def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any, Any]]:
+    """Of each iterate, and each movable label, the quantity that is cut and the cell it counts in.
+
+    Of many labels a cell is group × label × best other label.
+    """
+    n, outputs = len(block.y), asked.outputs
+    every = scores_of(block.X, block.extra, W).T
+    for scores in every.reshape(W.shape[1] // outputs, outputs, n):
+        if asked.labels == 2:
+            yield scores[0], block.cell
+        else:
+            for c in asked.movable:
+                margin, rival = margins(scores, c)
+                yield margin, block.cell * asked.labels + rival
+
+
+def sampled(block: Block, W: FloatArray, asked: Asked, step: int) -> FloatArray:
+    """Quantities of every ``step``-th row of the table, shape (rows, quantities)."""
+    first = -block.start % step
+    few = Block._make(None if v is None else v[first::step] for v in block._replace(start=None))
+    few = few._replace(X_t=None)
+    return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)]).T
+
+
+def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
+    """Grids for each quantity of some iterates, from a sample of the rows."""
+    step = -(-rows.n_samples // SAMPLE)
+    values = np.sort(rows.collect(sampled, W, asked, step), axis=0)
+    return [_grid(v) for v in values.T]
+
+
+def _grid(values: FloatArray) -> Grid:
+    """Cuts that part sorted values evenly, each in the middle between two, on the bins' edges."""
+    low, high = float(values[0]), float(values[-1])
+    # Edges of the bins shall not be scores, which may be few: hence no round share of the width.
+    width = max(high - low, 1e-12 * max(abs(low), abs(high)), 1e-300)
+    low, width = low - width / 777.7, width * (1 + 2 / 777.7)
+    per_unit = FINE / width
+    at = np.unique(np.linspace(0, len(values) - 1, N_CUTS + 2).astype(np.intp)[1:-1])
+    before, after = values[np.maximum(at - 1, 0)], values[at]
+    place = ((values - low) * per_unit).astype(np.int64)
+    edge = np.rint(((before + after) / 2 - low) * per_unit).astype(np.int64)
+    apart = (place[np.maximum(at - 1, 0)] < edge) & (edge <= place[at])
+    edges = np.unique(edge[apart])
+    below = np.searchsorted(edges, np.arange(FINE), side="right")
+    return Grid(low, per_unit, below, low + edges / per_unit)
+
+
+def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
+    xp, found = namespace(block.y), []
+    for (values, cell), grid in zip(_quantities(block, W, asked), grids, strict=True):
+        place = xp.minimum(xp.maximum((values - grid.low) * grid.per_unit, 0.0), FINE - 1)
+        below = like(grid.below, block.cell)[xp.asarray(place, dtype=block.cell.dtype)]
+        code = cell * (N_CUTS + 1) + below
+        found.append(
+            xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1))
+        )
+    counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
+    return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
+
+
+def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cuts, and each cell's weight below and above them, shape (cells, 2, n_cuts)."""
+    below = np.cumsum(found, axis=1)
+    total, below = below[:, -1:], below[:, : len(grid.cuts)]
+    return grid.cuts, np.stack([below, total - below], axis=1)
+
+
+def tally_curves(
+    cuts: FloatArray, weights: FloatArray, groups: int, kinds: int
+) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
+    """First two arguments of :func:`evenhand.cuts.group_cuts`, from :func:`cut_weights`."""
+    by_kind = weights.reshape(kinds, 2, 2, -1)
+
+    def rest(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        nearest = np.abs(cuts - mean[:, None]).argmin(axis=1)
+        return cuts[nearest], by_kind[groups][..., nearest]
+
+    return [(cuts, by_kind[j]) for j in range(groups)], rest if kinds > groups else None
+
+
+def zero_counts(block: Block, W: FloatArray, asked: Asked) -> FloatArray:
+    """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
+    xp, found = namespace(block.y), []
+    # In float64, as predictions are.
+    for scores in float64_scores(block, W).T.reshape(-1, asked.outputs, len(block.y)):
+        answer = scores[0] > 0 if asked.outputs == 1 else xp.argmax(scores, axis=0)
+        code = block.cell * asked.labels + answer
+        size = asked.kinds * asked.labels**2
+        found.append(xp.bincount(code, weights=block.weight, minlength=size))
+    return xp.asarray(xp.stack(found), dtype=block.y.dtype)
