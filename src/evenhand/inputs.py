@@ -200,7 +200,8 @@ def blank_groups(X: Any, column: int | None) -> Any:
 def check_sizes(X: Any) -> None:
     """Refuse inputs so large that sums of their squares overflow."""
     if is_tensor(X):
-        X = X.abs().max().reshape(1).cpu().numpy()
+        least, most = X.aminmax()
+        X = np.array([least.item(), most.item()], dtype=str(X.dtype).removeprefix("torch."))
     limit = float(np.finfo(X.dtype).max) ** 0.25
     values = X.data if issparse(X) else X
     largest = max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
@@ -286,7 +287,7 @@ def code_rows(
         raise ValueError(
             f"sensitive_feature gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
         )
-    classes, y = np.unique(y, return_inverse=True)
+    classes, y = _label_codes(y)
     _check_classes(classes, levels, where, two_groups=two_groups, two_labels=two_labels, bins=bins)
     levels, z, small = _large_enough(levels, z, min_group_size, where)
     inputs = np.arange(X.shape[1])
@@ -298,6 +299,13 @@ def code_rows(
             )
         X = X[:, inputs]
     return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
+
+
+def _label_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct labels, sorted, and the number of each row's: without sorting the rows."""
+    codes, found = pd.factorize(y)
+    classes, number = np.unique(np.asarray(found, dtype=y.dtype), return_inverse=True)
+    return classes, number[codes]
 
 
 def _check_classes(

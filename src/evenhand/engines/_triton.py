@@ -1,4 +1,4 @@
-"""The sums of :func:`evenhand.rowmath.row_sums` in one kernel that reads a table on a GPU once.
+"""The sums of :func:`evenhand.rowmath.row_sums` by a kernel that reads a table on a GPU once.
 
 For two labels, two groups, and one adversary that sees powers of the score up to the square.
 """
@@ -19,29 +19,95 @@ __all__ = ["fused_sums", "is_fusible"]
 
 FloatArray = NDArray[Any]
 
-# Rows in a tile and tiles of a program; found by trial on an H200.
-ROWS, TILES, WARPS, STAGES = 64, 32, 2, 4
+# Rows in a tile, tiles of a program, warps and stages; found by trial on an H200.
+ROWS, TILES, WARPS, STAGES = 8, 128, 2, 4
+SMALL_ROWS, SMALL_TILES = 256, 64
 MOST_COLUMNS = 1024
-# What a program stores beside the products with X.
+# What a program of the second kernel stores.
 N_SMALL = 24
 
 
 @triton.jit
-def _kernel(
-    X, cells, extra, weight, W, U, products, small, n_rows, w_last, per_scale,
-    n_columns: tl.constexpr, only: tl.constexpr, others: tl.constexpr, has_extra: tl.constexpr,
-    weighted: tl.constexpr, rows: tl.constexpr, columns: tl.constexpr, tiles: tl.constexpr,
+def _asked(on, y, cell, only: tl.constexpr, others: tl.constexpr):
+    """Weights of the rows whose group is guessed."""
+    asked = on
+    if only >= 0:
+        asked = tl.where(y == only, asked, 0.0)
+    if others:
+        asked = tl.where(cell < 4, asked, 0.0)
+    return asked
+
+
+@triton.jit
+def _sigmoid(s):
+    return 1.0 / (1.0 + tl.exp(-s))
+
+
+@triton.jit
+def _products(
+    X, cells, extra, weight, W, U, scores, out, n_rows, n_columns: tl.constexpr,
+    only: tl.constexpr, others: tl.constexpr, has_extra: tl.constexpr, weighted: tl.constexpr,
+    rows: tl.constexpr, columns: tl.constexpr, tiles: tl.constexpr,
 ):  # fmt: skip
+    """Read X once: leave each row's score, and each program's sum of residuals times inputs."""
     program = tl.program_id(0)
     column = tl.arange(0, columns)
     live = column < n_columns
     w = tl.load(W + column, mask=live, other=0.0)
-    first = w * 0.0
-    second = w * 0.0
+    # Sums over the rows of a tile wait for the end: in the loop there is only multiply and add.
+    first = tl.zeros((rows, columns), dtype=w.dtype)
+    second = tl.zeros((rows, columns), dtype=w.dtype)
     u0 = tl.load(U)
     u1 = tl.load(U + 1)
     u2 = tl.load(U + 2)
-    zero = u0 * 0.0
+    w_last = tl.load(U + 3)
+    per_scale = tl.load(U + 4)
+    start = program * tiles * rows
+    for t in range(tiles):
+        row = start + t * rows + tl.arange(0, rows)
+        there = row < n_rows
+        x = tl.load(
+            X + row.to(tl.int64)[:, None] * n_columns + column[None, :],
+            mask=there[:, None] & live[None, :],
+            other=0.0,
+        )
+        cell = tl.load(cells + row, mask=there, other=0).to(tl.int32)
+        y = (cell & 1).to(x.dtype)
+        z = ((cell >> 1) & 1).to(x.dtype)
+        on = there.to(x.dtype)
+        if weighted:
+            on = tl.load(weight + row, mask=there, other=0.0)
+        s = tl.sum(x * w[None, :], axis=1)
+        if has_extra:
+            s += w_last * tl.load(extra + row, mask=there, other=0.0)
+        else:
+            s += w_last
+        tl.store(scores + row, s, mask=there)
+        v = s * per_scale
+        asked = _asked(on, y, cell, only, others)
+        guess = u0 + v * (u1 + v * u2)
+        slope = (u1 + 2.0 * u2 * v) * per_scale
+        r = on * (_sigmoid(s) - y)
+        rs = asked * (_sigmoid(guess) - z) * slope
+        first += r[:, None] * x
+        second += rs[:, None] * x
+    at = out + program * 2 * columns
+    tl.store(at + column, tl.sum(first, axis=0))
+    tl.store(at + columns + column, tl.sum(second, axis=0))
+
+
+@triton.jit
+def _rest(
+    scores, cells, extra, weight, U, out, n_rows, only: tl.constexpr, others: tl.constexpr,
+    has_extra: tl.constexpr, weighted: tl.constexpr, rows: tl.constexpr, tiles: tl.constexpr,
+):  # fmt: skip
+    """Everything else, from the scores: next to nothing to read beside X."""
+    program = tl.program_id(0)
+    u0 = tl.load(U)
+    u1 = tl.load(U + 1)
+    u2 = tl.load(U + 2)
+    per_scale = tl.load(U + 4)
+    zero = tl.zeros((rows,), dtype=u0.dtype)
     loss = zero
     loss_a = zero
     s1 = zero
@@ -67,93 +133,69 @@ def _kernel(
     for t in range(tiles):
         row = start + t * rows + tl.arange(0, rows)
         there = row < n_rows
-        x = tl.load(
-            X + row.to(tl.int64)[:, None] * n_columns + column[None, :],
-            mask=there[:, None] & live[None, :],
-            other=0.0,
-        )
+        s = tl.load(scores + row, mask=there, other=0.0)
         cell = tl.load(cells + row, mask=there, other=0).to(tl.int32)
-        y = (cell & 1).to(x.dtype)
-        z = ((cell >> 1) & 1).to(x.dtype)
-        on = there.to(x.dtype)
+        y = (cell & 1).to(s.dtype)
+        z = ((cell >> 1) & 1).to(s.dtype)
+        on = there.to(s.dtype)
         if weighted:
             on = tl.load(weight + row, mask=there, other=0.0)
-        s = tl.sum(x * w[None, :], axis=1)
+        more = on * 0.0 + 1.0
         if has_extra:
             more = tl.load(extra + row, mask=there, other=0.0)
-            s += w_last * more
-        else:
-            s += w_last
-        e = tl.exp(-tl.abs(s))
-        f = tl.where(s >= 0, 1.0 / (1.0 + e), e / (1.0 + e))
-        loss += tl.sum(on * (tl.maximum(-s, 0.0) + (1.0 - y) * s + tl.log(1.0 + e)))
-        s1 += tl.sum(on * s)
-        s2 += tl.sum(on * s * s)
-        asked = on
-        if only >= 0:
-            asked = tl.where(y == only, asked, 0.0)
-        if others:
-            asked = tl.where(cell < 4, asked, 0.0)
         v = s * per_scale
+        asked = _asked(on, y, cell, only, others)
         guess = u0 + v * (u1 + v * u2)
         slope = (u1 + 2.0 * u2 * v) * per_scale
+        e = tl.exp(-tl.abs(s))
+        loss += on * (tl.maximum(-s, 0.0) + (1.0 - y) * s + tl.log(1.0 + e))
+        s1 += on * s
+        s2 += on * s * s
         e = tl.exp(-tl.abs(guess))
-        g = tl.where(guess >= 0, 1.0 / (1.0 + e), e / (1.0 + e))
-        loss_a += tl.sum(asked * (tl.maximum(-guess, 0.0) + (1.0 - z) * guess + tl.log(1.0 + e)))
-        square += tl.sum(asked * slope * slope)
-        r = on * (f - y)
-        ra = asked * (g - z)
-        rs = ra * slope
-        first += tl.sum(r[:, None] * x, axis=0)
-        second += tl.sum(rs[:, None] * x, axis=0)
-        if has_extra:
-            last += tl.sum(r * more)
-            last_a += tl.sum(rs * more)
-        else:
-            last += tl.sum(r)
-            last_a += tl.sum(rs)
-        r0 += tl.sum(ra)
-        r1 += tl.sum(ra * v)
+        loss_a += asked * (tl.maximum(-guess, 0.0) + (1.0 - z) * guess + tl.log(1.0 + e))
+        square += asked * slope * slope
+        ra = asked * (_sigmoid(guess) - z)
+        last += on * (_sigmoid(s) - y) * more
+        last_a += ra * slope * more
         v2 = v * v
-        r2 += tl.sum(ra * v2)
-        m0 += tl.sum(asked)
-        m1 += tl.sum(asked * v)
-        m2 += tl.sum(asked * v2)
-        m3 += tl.sum(asked * v2 * v)
-        m4 += tl.sum(asked * v2 * v2)
+        r0 += ra
+        r1 += ra * v
+        r2 += ra * v2
+        m0 += asked
+        m1 += asked * v
+        m2 += asked * v2
+        m3 += asked * v2 * v
+        m4 += asked * v2 * v2
         yes = tl.where(s > 0, on, 0.0)
-        p0 += tl.sum(tl.where(cell == 0, yes, 0.0))
-        p1 += tl.sum(tl.where(cell == 1, yes, 0.0))
-        p2 += tl.sum(tl.where(cell == 2, yes, 0.0))
-        p3 += tl.sum(tl.where(cell == 3, yes, 0.0))
+        p0 += tl.where(cell == 0, yes, 0.0)
+        p1 += tl.where(cell == 1, yes, 0.0)
+        p2 += tl.where(cell == 2, yes, 0.0)
+        p3 += tl.where(cell == 3, yes, 0.0)
         if others:
-            p4 += tl.sum(tl.where(cell == 4, yes, 0.0))
-            p5 += tl.sum(tl.where(cell == 5, yes, 0.0))
-    at = products + program * 2 * columns
-    tl.store(at + column, first)
-    tl.store(at + columns + column, second)
-    at = small + program * 24
-    tl.store(at, loss)
-    tl.store(at + 1, loss_a)
-    tl.store(at + 2, s1)
-    tl.store(at + 3, s2)
-    tl.store(at + 4, square)
-    tl.store(at + 5, last)
-    tl.store(at + 6, last_a)
-    tl.store(at + 7, r0)
-    tl.store(at + 8, r1)
-    tl.store(at + 9, r2)
-    tl.store(at + 10, m0)
-    tl.store(at + 11, m1)
-    tl.store(at + 12, m2)
-    tl.store(at + 13, m3)
-    tl.store(at + 14, m4)
-    tl.store(at + 15, p0)
-    tl.store(at + 16, p1)
-    tl.store(at + 17, p2)
-    tl.store(at + 18, p3)
-    tl.store(at + 19, p4)
-    tl.store(at + 20, p5)
+            p4 += tl.where(cell == 4, yes, 0.0)
+            p5 += tl.where(cell == 5, yes, 0.0)
+    at = out + program * 24
+    tl.store(at, tl.sum(loss))
+    tl.store(at + 1, tl.sum(loss_a))
+    tl.store(at + 2, tl.sum(s1))
+    tl.store(at + 3, tl.sum(s2))
+    tl.store(at + 4, tl.sum(square))
+    tl.store(at + 5, tl.sum(last))
+    tl.store(at + 6, tl.sum(last_a))
+    tl.store(at + 7, tl.sum(r0))
+    tl.store(at + 8, tl.sum(r1))
+    tl.store(at + 9, tl.sum(r2))
+    tl.store(at + 10, tl.sum(m0))
+    tl.store(at + 11, tl.sum(m1))
+    tl.store(at + 12, tl.sum(m2))
+    tl.store(at + 13, tl.sum(m3))
+    tl.store(at + 14, tl.sum(m4))
+    tl.store(at + 15, tl.sum(p0))
+    tl.store(at + 16, tl.sum(p1))
+    tl.store(at + 17, tl.sum(p2))
+    tl.store(at + 18, tl.sum(p3))
+    tl.store(at + 19, tl.sum(p4))
+    tl.store(at + 20, tl.sum(p5))
 
 
 def is_fusible(game: Game, n_columns: int) -> bool:
@@ -191,35 +233,52 @@ def fused_sums(
     n_rows, n = X.shape
     m, columns = len(u), triton.next_power_of_2(n)
     notion = game.notions[0]
-    padded = np.zeros(3)
+    # Numbers go in an array, because those given by themselves would be float32.
+    padded = np.array([0.0, 0.0, 0.0, w[-1], 1.0 / scale])
     padded[:m] = u
     point = torch.as_tensor(np.concatenate([w[:-1], padded])).to(X)
+    facts = {
+        "only": notion.labels[0] if len(notion.labels) == 1 else -1,
+        "others": game.kinds > 2,
+        "has_extra": extra is not None,
+        "weighted": weight is not None,
+    }
+    optional = [X if v is None else v for v in (extra, weight)]  # not read if None
     programs = triton.cdiv(n_rows, ROWS * TILES)
-    products = torch.empty((programs, 2, columns), dtype=X.dtype, device=X.device)
-    small = torch.empty((programs, N_SMALL), dtype=X.dtype, device=X.device)
+    few = triton.cdiv(n_rows, SMALL_ROWS * SMALL_TILES)
+    scores, products, small = (
+        torch.empty(shape, dtype=X.dtype, device=X.device)
+        for shape in ((n_rows,), (programs, 2, columns), (few, N_SMALL))
+    )
     with torch.cuda.device(X.device):
-        _kernel[(programs,)](
+        _products[(programs,)](
             X,
             cells,
-            extra if extra is not None else X,
-            weight if weight is not None else X,
+            *optional,
             point,
             point[n:],
+            scores,
             products,
-            small,
             n_rows,
-            float(w[-1]),
-            1.0 / scale,
             n,
-            notion.labels[0] if len(notion.labels) == 1 else -1,
-            game.kinds > 2,
-            extra is not None,
-            weight is not None,
-            ROWS,
-            columns,
-            TILES,
+            **facts,
+            rows=ROWS,
+            columns=columns,
+            tiles=TILES,
             num_warps=WARPS,
             num_stages=STAGES,
+        )
+        _rest[(few,)](
+            scores,
+            cells,
+            *optional,
+            point[n:],
+            small,
+            n_rows,
+            **facts,
+            rows=SMALL_ROWS,
+            tiles=SMALL_TILES,
+            num_warps=8,
         )
     sums = [part.sum(dim=0, dtype=torch.float64).reshape(-1) for part in (products, small)]
     found = torch.cat(sums).cpu().numpy()
