@@ -13,7 +13,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import evenhand
+from evenhand._signals import on_end
 
 if TYPE_CHECKING:
     from evenhand.experiments import Verdict
@@ -50,10 +51,6 @@ def main(
     ] = False,
 ) -> None:
     """Fair classification: one fit, the whole accuracy-fairness frontier."""
-    # Told to end, a command cleans up as when it is interrupted.
-    with suppress(ValueError, AttributeError):  # not in a thread, not on every system
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
     # A terminal or file that cannot show τ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -61,10 +58,21 @@ def main(
 
 
 @contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Let a command that is told to end clean up as when it is interrupted."""
+    before = on_end(signal.default_int_handler)
+    try:
+        yield
+    finally:
+        on_end(before)
+
+
+@contextmanager
 def _plain_errors(interrupted: str) -> Iterator[None]:
     """Turn what a user can mend into a sentence and exit code 1, and an interrupt into 130."""
     try:
-        yield
+        with _signals_raise():
+            yield
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -695,15 +703,16 @@ def datasets(
     as_json: AsJson = False,
 ) -> None:
     """List the datasets or write one; ``help`` above is what a user sees."""
-    from evenhand.workflow import dataset_frame, dataset_list
+    with _plain_errors("No file was written or changed."):
+        from evenhand.workflow import dataset_frame, dataset_list
 
-    if name is not None:
-        with _plain_errors("No file was written or changed."):
+        if name is not None:
             if out is None:
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
             _writable(out)
             frame = dataset_frame(name)
             _write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+    if name is not None:
         about = {"out": str(out), "rows": len(frame)}
         typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
         return
