@@ -63,6 +63,13 @@ def test_every_command_has_help_examples_and_a_line_in_the_docs(name):
             assert parameter.help, parameter.name
 
 
+def test_favourable_is_described_as_it_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, each in (("audit", False), ("compare", False), ("train", True)):
+        shown = CliRunner().invoke(app, [name, "--help"]).output
+        assert ("each counts" in shown) is each, name
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
@@ -128,6 +135,30 @@ class TestJson:
         assert found["ratios"]["selection_rate"] == pytest.approx(ratio)
         for g in found["rates"]["selection_rate"]:
             assert g["low"] < g["value"] < g["high"]
+
+    def test_intervals_are_the_same_everywhere(self, model):
+        import matplotlib.pyplot as plt
+        from scipy.stats import binomtest
+
+        from evenhand import GroupRatesDisplay
+        from evenhand.report._figures import wilson
+
+        frame = pd.read_csv(model / "loans.csv")
+        good = frame["credit"] == "good"
+        args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]
+        found = json.loads(run(*args, "--json").stdout)["rates"]["selection_rate"]
+        display = GroupRatesDisplay.from_predictions(good, good, sensitive_features=frame["sex"])
+        bars = display.ax_.containers[0].lines[2][0].get_segments()
+        for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
+            wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
+            for ends in (
+                (group["low"], group["high"]),
+                bar[:, 0] / 100,
+                wilson(int(part.sum()), len(part)),
+            ):
+                assert ends == pytest.approx((wanted.low, wanted.high))
+        plt.close("all")
+        assert "Wilson" in run(*args).stdout
 
     def test_privileged(self, model):
         args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]

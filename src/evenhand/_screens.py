@@ -118,7 +118,7 @@ def show_audit(found: dict[str, Any]) -> None:
                 shown = [_with_interval(groups[k]) for _, groups in part]
                 block.add_row(*_cells(name, f"{n:,}", *shown))
             console.print(block)
-    console.print("In brackets: 95% intervals.", style="dim")
+    console.print("In brackets: 95% intervals (Wilson's).", style="dim")
     if found["association"] is not None:
         console.print(
             f"Group and {_short(what)} go together with {found['association']:.3f} (Cramér's V: 0 "

@@ -118,6 +118,13 @@ Favourable = Annotated[
         help="The favourable label.", show_default="the larger of two; of more, each counts"
     ),
 ]
+FavourableOne = Annotated[
+    str | None,
+    typer.Option(
+        help="The favourable label; of more than two it must be named.",
+        show_default="the larger of two",
+    ),
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates fields.", show_default="found out")
 ]
@@ -225,7 +232,7 @@ def audit(
     sensitive: Sensitive,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
     prediction: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
-    favourable: Favourable = None,
+    favourable: FavourableOne = None,
     privileged: Annotated[
         str | None,
         typer.Option(
@@ -647,7 +654,7 @@ def compare(
     notion: Annotated[
         str, typer.Option(help="Which rate the groups shall share.")
     ] = "statistical_parity",
-    favourable: Favourable = None,
+    favourable: FavourableOne = None,
     splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,

@@ -13,8 +13,7 @@ from evenhand._versions import import_extra
 from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier, score_frontier
-from evenhand.rates import RATES, group_counts
-from evenhand.selection import clopper_pearson
+from evenhand.rates import RATES, group_counts, wilson_interval
 
 __all__ = ["ComparisonDisplay", "FrontierDisplay", "GroupRatesDisplay", "TrajectoryDisplay"]
 
@@ -344,7 +343,7 @@ class TrajectoryDisplay:
 
 
 class GroupRatesDisplay:
-    """A rate of each group with its 95% interval, of one classifier or of several.
+    """A rate of each group with its 95% interval (Wilson's), of one classifier or of several.
 
     Parameters
     ----------
@@ -491,7 +490,7 @@ class GroupRatesDisplay:
         rate = RATES[self.rate]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate._fractions(counts)
-            low, high = clopper_pearson(top, bottom, 0.025)
+            low, high = wilson_interval(top, bottom)
             value = rate.per_group(counts)
             place = np.arange(n) + (k - (m - 1) / 2) * 0.26
             ratio = float(rate.ratio(counts))
