@@ -102,6 +102,9 @@ REFUSED = {
     "two taus, one notion": (GOOD, ["--tau", "0.8", "--tau", "0.9"], "give one target"),
     "no such notion": (GOOD, ["--notion", "justice"], "notion='justice'; use one of"),
     "test size 1": (GOOD, ["--test-size", "1"], "--test-size 1; give a share"),
+    "test and test size": (
+        GOOD, ["--test", "t.csv", "--test-size", "0.3"], "--test and --test-size: give a file",
+    ),
     "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value"),
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),

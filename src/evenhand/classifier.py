@@ -40,7 +40,7 @@ from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
-from evenhand.rates import overall_accuracy
+from evenhand.rates import overall_accuracy, rate_text
 from evenhand.selection import (
     Choice,
     HeldOut,
@@ -733,7 +733,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         point = self._take(choice)
         if not point.feasible:
             best = (
-                f"the highest rate found is {self.rate_:.3f}"
+                f"the highest rate found is {rate_text(self.rate_, tau)}"
                 if len(self.frontier_)
                 else self._undefined() or f"no point has {self._requirement}"
             )

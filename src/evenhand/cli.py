@@ -57,6 +57,11 @@ def main(
             stream.reconfigure(errors="replace")
 
 
+def _examples(*commands: str) -> str:
+    """Write examples as the end of a help text, each a line to copy."""
+    return "\n\n".join([f"Example{'s' * (len(commands) > 1)}:", *commands])
+
+
 @contextmanager
 def _signals_raise() -> Iterator[None]:
     """Let a command that is told to end clean up as when it is interrupted."""
@@ -222,9 +227,9 @@ def _finish(met: bool) -> None:
         "alone the data themselves are audited: how often each group has the favourable label, and "
         "how strongly group and label go together. Exit code 2 if the ratio is below --tau."
     ),
-    epilog=(
-        "Examples: evenhand audit scored.csv --label repaid --prediction approved --sensitive sex"
-        " · evenhand audit loans.csv --label repaid --sensitive sex --sensitive race --json"
+    epilog=_examples(
+        "evenhand audit new.csv --label repaid --prediction approved --sensitive sex",
+        "evenhand audit loans.csv --label repaid --sensitive sex --sensitive race",
     ),
 )
 def audit(
@@ -281,10 +286,10 @@ def _target(tau: float) -> float:
         "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was "
         "not reached where the point was chosen; the model is written all the same."
     ),
-    epilog=(
-        "Examples: evenhand train loans.csv --label repaid --sensitive sex --tau 0.8 -o loans.model"
-        " · evenhand train --demo adult -o adult.model"
-        " · evenhand train loans.csv --label repaid --sensitive sex --selection certified"
+    epilog=_examples(
+        "evenhand train loans.csv --label repaid --sensitive sex -o loans.model",
+        "evenhand train --demo adult -o adult.model",
+        "evenhand train loans.csv --label repaid --sensitive sex --selection certified",
     ),
 )
 def train(
@@ -318,7 +323,10 @@ def train(
     ] = None,
     favourable: Favourable = None,
     test: Annotated[str | None, typer.Option(help="A file to test on.")] = None,
-    test_size: Annotated[float, typer.Option(help="Share of FILE held back as a test.")] = 0.3,
+    test_size: Annotated[
+        float | None,
+        typer.Option(help="Share of FILE held back as a test.", show_default="0.3"),
+    ] = None,
     selection: Annotated[
         Selection, typer.Option(help="On which rows the point is chosen for --tau.")
     ] = Selection.train,
@@ -367,6 +375,9 @@ def train(
             _writable(page, file, test)
         if not no_report and page.resolve() == out.resolve():
             raise ValueError(f"model and report would both be {out}; name one with --report.")
+        if test is not None and test_size is not None:
+            raise ValueError("--test and --test-size: give a file to test on, or a share of FILE.")
+        test_size = 0.3 if test_size is None else test_size
         if not 0 <= test_size < 1:
             raise ValueError(f"--test-size {test_size:g}; give a share from 0 to below 1.")
         table, label, sensitive, title = _table(file, demo, label, sensitive, delimiter, encoding)
@@ -474,9 +485,9 @@ def _table(
         "Print the frontier of a saved model: what accuracy each target costs.\n\n"
         "With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib)."
     ),
-    epilog=(
-        "Examples: evenhand frontier loans.model"
-        " · evenhand frontier loans.model --picture frontier.png"
+    epilog=_examples(
+        "evenhand frontier loans.model",
+        "evenhand frontier loans.model --picture frontier.png",
     ),
 )
 def frontier(
@@ -525,11 +536,19 @@ def _draw(model: Any, path: Path) -> None:
         "Move a saved model to another target along its frontier, without training and without "
         "data.\n\nExit code 2 if no point reaches --tau; the fairest is written then."
     ),
-    epilog="Example: evenhand pick loans.model --tau 0.9 -o loans-90.model",
+    epilog=_examples(
+        "evenhand pick loans.model --tau 0.9 -o loans-90.model",
+    ),
 )
 def pick(
     model: ModelFile,
-    tau: Annotated[float, typer.Option(help="The new target.")],
+    tau: Annotated[
+        list[float],
+        typer.Option(
+            help="The new target; of several notions the strictest gets it, and the targets of the "
+            "others stay in proportion."
+        ),
+    ],
     out: Out,
     as_json: AsJson = False,
 ) -> None:
@@ -538,12 +557,17 @@ def pick(
         from evenhand import persist, workflow
 
         _writable(out)
+        if len(tau) > 1:
+            raise ValueError(
+                f"--tau was given {len(tau)} times; give one, the target of the strictest notion, "
+                "and those of the others stay in proportion."
+            )
         saved = _load(model, whole=True)
         command = f"{saved.facts['command']}\n{_command()}".strip()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             moved = persist.SavedModel(
-                saved.model.at(_target(tau)), {**saved.facts, "command": command}
+                saved.model.at(_target(tau[0])), {**saved.facts, "command": command}
             )
         summary = workflow.summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
@@ -553,6 +577,7 @@ def pick(
         from evenhand import _screens
 
         _screens.show_point(summary, _notes(caught))
+        _screens.show_proportion(summary)
         _screens.say_written([out])
     _finish(summary["reached"]["feasible"])
 
@@ -563,9 +588,9 @@ def pick(
         "of FILE, in its order: the predicted label and a score for each label. FILE is read in "
         "parts, so it may be larger than memory."
     ),
-    epilog=(
-        "Examples: evenhand predict loans.model new.csv -o answers.csv"
-        " · zcat new.csv.gz | evenhand predict loans.model - -o - | head"
+    epilog=_examples(
+        "evenhand predict loans.model new.csv -o answers.csv",
+        "zcat new.csv.gz | evenhand predict loans.model - -o - | head",
     ),
 )
 def predict(
@@ -633,9 +658,9 @@ def _predict(
         "τ on the training part, figures on test data.\n\nMethods of other packages need "
         "pip install 'evenhand\\[peers]'; what is not installed is reported and left out."
     ),
-    epilog=(
-        "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
-        " · evenhand compare loans.csv --label repaid --sensitive sex --method zafar"
+    epilog=_examples(
+        "evenhand compare loans.csv --label repaid --sensitive sex",
+        "evenhand compare loans.csv --label repaid --sensitive sex --method zafar",
     ),
 )
 def compare(
@@ -702,7 +727,10 @@ def compare(
         "List the datasets that come with evenhand or that it can fetch, or write one as a CSV to "
         "try things on."
     ),
-    epilog="Examples: evenhand datasets · evenhand datasets german -o loans.csv",
+    epilog=_examples(
+        "evenhand datasets",
+        "evenhand datasets german -o loans.csv",
+    ),
 )
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
@@ -737,7 +765,9 @@ def datasets(
         "Write the report of a saved model: one HTML file that opens anywhere, offline, for the "
         "person who decides."
     ),
-    epilog="Example: evenhand report loans.model -o loans.html",
+    epilog=_examples(
+        "evenhand report loans.model -o loans.html",
+    ),
 )
 def report(
     model: ModelFile,
@@ -763,7 +793,9 @@ def report(
         "'evenhand\\[onnx]').\n\nThe graph takes a table's columns as they are and gives the "
         "number of the label and the score."
     ),
-    epilog="Example: evenhand export loans.model -o loans.onnx",
+    epilog=_examples(
+        "evenhand export loans.model -o loans.onnx",
+    ),
 )
 def export(
     model: ModelFile,
@@ -789,7 +821,10 @@ def export(
         "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
         "stopped."
     ),
-    epilog="Examples: evenhand reproduce --quick · evenhand reproduce rivals noise --out results",
+    epilog=_examples(
+        "evenhand reproduce --quick",
+        "evenhand reproduce rivals noise --out results",
+    ),
 )
 def reproduce(
     names: Annotated[
@@ -808,7 +843,9 @@ def reproduce(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
     listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts, or the list, as JSON.")
+    ] = False,
 ) -> None:
     """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
     folder = out or Path("reproduction-quick" if quick else "reproduction")
@@ -816,8 +853,9 @@ def reproduce(
         from evenhand import experiments
 
         if listed:
-            for name, experiment in experiments.EXPERIMENTS.items():
-                typer.echo(f"{name:<18}{experiment.title}")
+            titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
+            lines = [f"{name:<18}{title}" for name, title in titles.items()]
+            typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
             return
         if jobs == 0:
             raise ValueError("--jobs 0; give a number of runs at a time, or -1.")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.rates import rate_text
+
 __all__ = ["summary_html"]
 
 WIDTH, HEIGHT, MARGIN = 280, 120, 14
@@ -72,7 +74,7 @@ def summary_html(model: Any) -> str:
     rows = [
         ("target", f"τ = {np.max(model.tau):g}, {notion.replace('_', ' ')}"),
         ("", f"{mark} {words} {model._where}"),
-        (model.frontier_.rate_name, f"{model.rate_:.3f}"),
+        (model.frontier_.rate_name, rate_text(model.rate_, float(np.max(model.tau)))),
         ("accuracy", f"{model.accuracy_:.4f}"),
         ("groups", named),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),

@@ -30,7 +30,7 @@ from scipy.special import betaincinv
 
 from evenhand.cuts import decide
 from evenhand.frontier import Frontier, Point, _point
-from evenhand.rates import AnyRate, WorstRate, overall_accuracy
+from evenhand.rates import AnyRate, WorstRate, overall_accuracy, rate_text
 
 __all__ = [
     "Choice",
@@ -472,7 +472,7 @@ class Guarantee:
             target = ", ".join(f"{tau:g} for the {name}" for name, tau in self.targets)
         elif len(self.targets) > 1:
             what = "worst of the ratios"
-        held = f"on {self.n_rows:,} held-out rows the {what} is {self.rate:.3f}"
+        held = f"on {self.n_rows:,} held-out rows the {what} is {rate_text(self.rate, self.tau)}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
             subject = "the ratio" if len(self.targets) < 2 else "every ratio"
@@ -484,7 +484,7 @@ class Guarantee:
             return f"no point can be certified for {target}: there is none to test"
         text = (
             f"no point can be certified for {target} with confidence {sure}: of the "
-            f"fairest, {held}, which shows no more than {self.bound:.3f}; "
+            f"fairest, {held}, which shows no more than {rate_text(self.bound, self.tau)}; "
         )
         if self.rows_needed is None:
             return text + "at these rates no number of rows would be enough"
