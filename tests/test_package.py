@@ -16,6 +16,7 @@ SOURCE = Path(evenhand.__file__).parent
 # The one way imports go; a module may import from those before it.
 ORDER = [
     "_signals",
+    "_options",
     "_versions",
     "rates",
     "datasets",

@@ -267,7 +267,7 @@ def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
             console.print(_show_points(summary, rows, part["key"]))
     _warn_of_test(console, summary)
     for note in notes:
-        if not note.startswith("tau=") and not note.startswith("no point can"):
+        if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
             console.print(f"note: {_short(note, 400)}", style="yellow")
 
 

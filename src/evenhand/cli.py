@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import evenhand
+from evenhand._options import as_options
 from evenhand._signals import on_end
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
         typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
         raise typer.Exit(1) from None
     except (ImportError, ValueError) as error:
-        typer.echo(f"evenhand: {error}", err=True)
+        typer.echo(f"evenhand: {as_options(str(error))}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
@@ -350,6 +351,9 @@ def train(
         ),
     ] = None,
     missing_groups: MissingGroups = Missing.error,
+    min_group_size: Annotated[
+        int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
+    ] = 30,
     demo: Annotated[
         str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
     ] = None,
@@ -405,6 +409,7 @@ def train(
                 delta=delta,
                 group_cuts=group_cuts,
                 bins=_bins(bins),
+                min_group_size=min_group_size,
                 verbose=0 if as_json or not sys.stderr.isatty() else 1,
             )
         summary = workflow.summarise(saved)
@@ -442,7 +447,7 @@ def _bins(text: str | None) -> Any:
 
 def _notes(caught: list[warnings.WarningMessage]) -> list[str]:
     """Give warnings that are meant for users, each once."""
-    meant = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    meant = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
     return list(dict.fromkeys(meant))
 
 

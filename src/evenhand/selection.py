@@ -465,7 +465,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         alike = len({tau for _, tau in self.targets}) < 2
-        what, target = "ratio", f"tau={self.tau:g}"
+        what, target = "ratio", f"τ = {self.tau:g}"
         if not alike:
             # Ratios of several rates are measured in shares of their targets.
             what = "worst ratio, in units of its target over the strictest,"
