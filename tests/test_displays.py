@@ -3,6 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import make_problem
+from sklearn import config_context
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +14,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from evenhand import (
+    FairBoostedClassifier,
     FairClassifier,
     FairnessWarning,
     FrontierDisplay,
@@ -237,6 +239,33 @@ class TestNotebook:
         assert f"{model.accuracy_:.4f}" in shown
         assert "✓ reached on the training data" in shown
         assert "<svg" not in FairClassifier()._repr_mimebundle_()["text/html"][:200]
+
+    def test_pipelines_and_boosting_show_the_same(self):
+        X, y, z = make_problem()
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(z=z)
+        pipe = fair_pipeline("z", tau=0.7)
+        assert "NOT" not in pipe._repr_html_()
+        assert "<strong>FairPipeline" not in pipe._repr_mimebundle_()["text/html"]
+        pipe.fit(frame, y)
+        shown = pipe._repr_mimebundle_()["text/html"]
+        assert shown == pipe._repr_html_()
+        assert "TableEncoder → FairClassifier" in shown
+        assert f"{pipe[-1].accuracy_:.4f}" in shown
+        assert "<svg" in shown
+        boosted = FairBoostedClassifier(tau=0.6, n_folds=2).fit(X, y, sensitive_features=z)
+        shown = boosted._repr_html_()
+        assert f"{boosted.accuracy_:.4f}" in shown
+        with config_context(display="text"):
+            assert "text/html" not in boosted._repr_mimebundle_()
+
+    def test_several_targets(self):
+        X, y, z = make_problem()
+        notions = ["statistical_parity", "equal_opportunity"]
+        model = FairClassifier(notion=notions, tau=[0.6, 0.5]).fit(X, y, sensitive_features=z)
+        for words in ("τ = 0.6, statistical parity<", "τ = 0.5, equal opportunity<"):
+            assert words in model._repr_html_()
+        model = FairClassifier(notion=notions, tau=0.6).fit(X, y, sensitive_features=z)
+        assert "τ = 0.6, statistical parity and equal opportunity" in model._repr_html_()
 
     def test_what_data_say_is_escaped(self):
         X, y, z = make_problem()

@@ -35,7 +35,7 @@ from evenhand.inputs import (
     merge_alike,
     take_rows,
 )
-from evenhand.notebook import summary_html
+from evenhand.notebook import ShowsSummary
 from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
@@ -82,7 +82,7 @@ class FairnessWarning(UserWarning):
     """The classifier does not meet the target it was asked for."""
 
 
-class FairClassifier(ClassifierMixin, BaseEstimator):
+class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     r"""Linear classifier fitted against a fairness adversary, with its whole frontier.
 
     Logistic regression descends its loss while an adversary tries to tell a row's group from its
@@ -369,13 +369,6 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Show a fitted classifier in a notebook by its figures and a small frontier."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self.__sklearn_is_fitted__():
-            shown["text/html"] = summary_html(self)
-        return shown
 
     @property
     def needs_group(self) -> bool:
