@@ -43,6 +43,7 @@ def above_median(X):
 
 
 def expected_failures(estimator):
+    """One check, which some versions of scikit-learn happen to make on rows where it passes."""
     return {
         "check_sample_weight_equivalence_on_dense_data": (
             "a row given twice is in two folds, each of which has seen its label in the other"
