@@ -360,10 +360,12 @@ def live(
     if box:
         x0, x1, y0, y1 = box
         mark["tau"] = {"x1": scaled(tau, x0, x1), "x2": scaled(tau, x0, x1)}
+        # Above the chart, on the side where there is room for it.
+        left = tau < x0 + 0.5 * (x1 - x0)
         mark["tau.label"] = {
             "x": scaled(tau, x0, x1),
-            "text-anchor": "start" if tau < x0 + 0.15 * (x1 - x0) else "end",
-            "dx": "6" if tau < x0 + 0.15 * (x1 - x0) else "-6",
+            "text-anchor": "start" if left else "end",
+            "dx": "14" if left else "-6",
         }
         mark["chosen"] = {"visibility": "hidden"}
         mark["seen"], mark["link"] = {"visibility": "hidden"}, {"visibility": "hidden"}
