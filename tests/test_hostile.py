@@ -436,6 +436,7 @@ class TestWordsOfOptions:
             ("sensitive_features has 1 group", "the sensitive column has 1 group"),
             ("column 'min_group_size' has no value", "column 'min_group_size' has no value"),
             ("--missing-groups drop", "--missing-groups drop"),
+            ("group_cuts=True is for two; y has 3", "--group-cuts is for two; the label has 3"),
             ("stau=3 is no option", "stau=3 is no option"),
         ],
     )
@@ -443,6 +444,21 @@ class TestWordsOfOptions:
         from evenhand._options import as_options
 
         assert as_options(library) == shown
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--method", "magic"], "--method 'magic'; use one of 'evenhand', "),
+            (["--notion", "justice"], "--notion justice; use one of 'statistical_parity', "),
+            (["--jobs", "0"], "--jobs 0; give a number of splits at a time, or -1"),
+        ],
+    )
+    def test_compare(self, run, tmp_path, options, message):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        result = run("compare", "t.csv", "--label", "y", "--sensitive", "g", *options)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
 
     def test_every_option_is_there(self):
         from typer.main import get_command

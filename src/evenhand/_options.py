@@ -29,6 +29,7 @@ OPTIONS = {
 WORDS = {
     "sensitive_features": "the sensitive column",
     "which fit did not see": "which the training table has not",
+    "; y has ": "; the label has ",
     "The classifier is kept with feasible_=False.": "The model is kept all the same.",
 }
 
@@ -67,7 +68,7 @@ def as_options(message: str) -> str:
 
 def _option(name: str, value: str) -> str:
     """Write a parameter as it would be typed; a list is the option several times."""
-    if value == "...":
+    if value in ("...", "True"):
         return OPTIONS[name]
     if name == "bins":  # edges are one value
         return f"{OPTIONS[name]} {value.strip('[]').replace(' ', '')}"

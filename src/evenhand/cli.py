@@ -363,7 +363,7 @@ def train(
         typer.Option(help="Report to write.", show_default="the model's name with .html"),
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -688,7 +688,7 @@ def compare(
     splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -701,6 +701,8 @@ def compare(
 
         if out is not None:
             _writable(out, file)
+        if jobs == 0:
+            raise ValueError("--jobs 0; give a number of splits at a time, or -1.")
         table = workflow.compare_methods(
             _read(file, delimiter, encoding),
             label=label,

@@ -666,6 +666,9 @@ def compare_methods(
     """
     from evenhand.peers import METHODS, compare
 
+    unknown = [method for method in methods or () if method not in METHODS]
+    if unknown:
+        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
     X, y, _ = _labelled(X, label, sensitive, missing_groups)
     groups, _ = _groups(X, sensitive, missing_groups)
     classes = np.unique(y)
