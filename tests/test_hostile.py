@@ -436,6 +436,8 @@ class TestWordsOfOptions:
             ("sensitive_features has 1 group", "the sensitive column has 1 group"),
             ("column 'min_group_size' has no value", "column 'min_group_size' has no value"),
             ("--missing-groups drop", "--missing-groups drop"),
+            ("column 'tau=3' is", "column 'tau=3' is"),
+            ("column 'sensitive_features' is", "column 'sensitive_features' is"),
             ("group_cuts=True is for two; y has 3", "--group-cuts is for two; the label has 3"),
             ("stau=3 is no option", "stau=3 is no option"),
         ],

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import evenhand
 
 SOURCE = Path(evenhand.__file__).parent
+ROOT = Path(__file__).parents[1]
 # The one way imports go; a module may import from those before it.
 ORDER = [
     "_signals",
@@ -144,6 +146,14 @@ def test_command_line():
     wrong = run("--nonsense")
     assert wrong.returncode == 1
     assert "Traceback" not in wrong.stderr
+
+
+def test_the_command_is_the_light_entry():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert scripts["scripts"] == {"evenhand": "evenhand.__main__:main"}
+    from evenhand.__main__ import main
+
+    assert callable(main)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")

@@ -34,7 +34,8 @@ WORDS = {
 }
 
 _NAME = "|".join(OPTIONS)
-_GIVEN = re.compile(rf"\b({_NAME})=('[^']*'|\[[^\]]*\]|[^\s;,()]+)")
+# What is in quotes is the table's, not ours.
+_GIVEN = re.compile(rf"(?<![\w'])({_NAME})=('[^']*'|\[[^\]]*\]|[^\s;,()]+)")
 _CHECKED = re.compile(rf"The '({_NAME})' parameter of \w+")
 _BARE = re.compile(rf"(?<![\w'-])({'|'.join(n for n in OPTIONS if '_' in n)})\b(?!=)")
 
@@ -60,7 +61,7 @@ def as_options(message: str) -> str:
     'say --missing-groups drop to leave such rows out'
     """
     for theirs, ours in WORDS.items():
-        message = message.replace(theirs, ours)
+        message = re.sub(rf"(?<!'){re.escape(theirs)}(?!')", ours, message)
     message = _CHECKED.sub(lambda found: OPTIONS[found[1]], message)
     message = _GIVEN.sub(lambda found: _option(found[1], found[2]), message)
     return _BARE.sub(lambda found: OPTIONS[found[1]], message)
