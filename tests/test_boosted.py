@@ -43,6 +43,7 @@ def above_median(X):
 
 
 def expected_failures(estimator):
+    """One check, which some versions of scikit-learn happen to make on rows where it passes."""
     return {
         "check_sample_weight_equivalence_on_dense_data": (
             "a row given twice is in two folds, each of which has seen its label in the other"
@@ -685,7 +686,7 @@ class TestSelection:
         assert model.feasible_
         assert model.guarantee_.bound >= 0.4
         assert model.rate_ > model.guarantee_.bound
-        with pytest.warns(FairnessWarning, match=r"no point can be certified for tau=0.99"):
+        with pytest.warns(FairnessWarning, match=r"no point can be certified for τ = 0.99"):
             assert not model.at(0.99).feasible_
 
     def test_each_fold_of_a_cross_fit_is_a_fit_without_it(self, data, monkeypatch):

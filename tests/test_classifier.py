@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from conftest import NOTION_NAMES, PAPER_NOTIONS, READING_NAMES, as_layout, make_problem
 from scipy.sparse import csr_array, csr_matrix, issparse
 from scipy.special import expit
@@ -23,7 +22,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.fixes import parse_version
 from threadpoolctl import threadpool_info
 
 from evenhand import FairClassifier, FairnessWarning, group_rates, statistical_rate
@@ -42,22 +40,7 @@ def late_digits(X):
     return digits > np.median(np.unique(digits))
 
 
-def expected_failures(estimator):
-    """None with a current scikit-learn."""
-    if parse_version(sklearn.__version__) >= parse_version("1.7"):
-        return {}
-    reason = (
-        "scikit-learn 1.6 makes y binary after shuffling only one of the two fits it compares, so "
-        "a binary-only classifier is given two different problems"
-    )
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
-    }
-
-
-@parametrize_with_checks(
-    [FairClassifier(sensitive_feature=late_digits)], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([FairClassifier(sensitive_feature=late_digits)])
 @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
 @pytest.mark.filterwarnings("ignore:standard deviations of the columns")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

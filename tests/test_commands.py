@@ -55,12 +55,35 @@ def test_every_command_has_help_examples_and_a_line_in_the_docs(name):
     assert result.exit_code == 0
     command = COMMANDS[name]
     assert len(command.help.split()) > 5
-    assert re.search(rf"Examples?: .*evenhand {name}", command.epilog)
+    assert re.match(r"Examples?:\n", command.epilog)
     assert f"`evenhand {name}" in (DOCS / "commands.md").read_text(encoding="utf-8")
     assert any(parameter.name == "as_json" for parameter in command.params)
     for parameter in command.params:
         if parameter.param_type_name == "option" and parameter.name != "help":
             assert parameter.help, parameter.name
+
+
+def test_favourable_is_described_as_it_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, each in (("audit", False), ("compare", False), ("train", True)):
+        shown = CliRunner().invoke(app, [name, "--help"]).output
+        assert ("each counts" in shown) is each, name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_can_be_copied(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, [name, "--help"]).output
+    lines = [line.strip() for line in shown[shown.index("Example") :].splitlines()]
+    examples = [line for line in lines[1:] if line]
+    assert examples
+    for example in examples:
+        # One command, whole, that the command line understands; what comes before a pipe aside.
+        (words,) = (
+            shlex.split(part) for part in example.split(" | ") if shlex.split(part)[0] == "evenhand"
+        )
+        assert words[1] == name
+        COMMANDS[name].make_context(name, words[2:])
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +106,17 @@ def run(*args, stdin=None):
     return result
 
 
+def words(text):
+    """What a screen says, however it is wrapped."""
+    return re.sub(r"\s+", " ", text)
+
+
 class TestJson:
+    def test_the_list_of_experiments(self):
+        listed = json.loads(run("reproduce", "--list", "--json").stdout)
+        assert "rivals" in listed
+        assert run("reproduce", "--list").stdout.startswith(next(iter(listed)))
+
     def test_all_commands_print_one_document(self, model, tmp_path):
         table, saved = str(model / "loans.csv"), str(model / "loans.model")
         columns = ["--label", "credit", "--sensitive", "sex"]
@@ -129,6 +162,30 @@ class TestJson:
         for g in found["rates"]["selection_rate"]:
             assert g["low"] < g["value"] < g["high"]
 
+    def test_intervals_are_the_same_everywhere(self, model):
+        import matplotlib.pyplot as plt
+        from scipy.stats import binomtest
+
+        from evenhand import GroupRatesDisplay
+        from evenhand.report._figures import wilson
+
+        frame = pd.read_csv(model / "loans.csv")
+        good = frame["credit"] == "good"
+        args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]
+        found = json.loads(run(*args, "--json").stdout)["rates"]["selection_rate"]
+        display = GroupRatesDisplay.from_predictions(good, good, sensitive_features=frame["sex"])
+        bars = display.ax_.containers[0].lines[2][0].get_segments()
+        for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
+            wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
+            for ends in (
+                (group["low"], group["high"]),
+                bar[:, 0] / 100,
+                wilson(int(part.sum()), len(part)),
+            ):
+                assert ends == pytest.approx((wanted.low, wanted.high))
+        plt.close("all")
+        assert "Wilson" in run(*args).stdout
+
     def test_privileged(self, model):
         args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]
         male, female = (
@@ -139,6 +196,47 @@ class TestJson:
 
 
 class TestScreens:
+    def test_several_notions_each_with_its_target(self, model, tmp_path):
+        args = ["--label", "credit", "--sensitive", "sex", "--notion", "statistical_parity"]
+        args += ["--tau", "0.9", "--notion", "equal_opportunity", "--tau", "0.8", "--no-report"]
+        saved = str(tmp_path / "two.model")
+        shown = words(run("train", str(model / "loans.csv"), *args, "-o", saved).stdout)
+        assert "τ = 0.9 for statistical parity and τ = 0.8 for equal opportunity are" in shown
+        assert re.search(r"selection rate, ratio 0\.9 0\.\d{3}", shown)
+        assert re.search(r"true positive rate, ratio 0\.8 0\.\d{3}", shown)
+        shown = words(run("frontier", saved).stdout)
+        assert "0.9 / 0.8 " in shown
+        assert "τ is that of statistical parity / equal opportunity" in shown
+        moved = str(tmp_path / "p.model")
+        shown = words(run("pick", saved, "--tau", "0.45", "-o", moved).stdout)
+        assert "τ = 0.45 for statistical parity and τ = 0.4 for equal opportunity are" in shown
+        assert "--tau 0.45 is the strictest target; the others stay in proportion" in shown
+        refused = run("pick", saved, "--tau", "0.9", "--tau", "0.8", "-o", moved)
+        assert refused.exit_code == 1
+        assert "--tau was given 2 times; give one, the target of the strictest" in refused.stderr
+
+    def test_figures_of_several_rates_are_those_of_the_library(self, model):
+        from evenhand import load_model
+        from evenhand._screens import _figures
+        from evenhand.workflow import summarise
+
+        saved = load_model(model / "loans.model")
+        summary = summarise(saved)
+        accuracy, ratios, _ = _figures(summary, summary["points"][0]["counts"]["train"])
+        frontier = saved.model[-1].frontier_
+        assert (accuracy, ratios) == (frontier.accuracy[0], [frontier.rate[0]])
+        # An error rate of 0 in every group is parity, as in the library.
+        error = {"name": "e", "numerator": [[0, 1]], "denominator": [[0, 0], [0, 1]], "share": 1}
+        summary["rate"]["parts"] = [error]
+        assert _figures(summary, [[[5, 0], [1, 1]]] * 2)[1] == [1.0]
+
+    def test_a_ratio_just_below_its_target_is_seen_to_be(self, tmp_path):
+        rows = ["g,y", *["a,1"] * 2000, *["b,1"] * 15993, *["b,0"] * 4007]
+        (tmp_path / "t.csv").write_text("\n".join(rows))
+        shown = run("audit", str(tmp_path / "t.csv"), "--label", "y", "--sensitive", "g")
+        assert shown.exit_code == 2
+        assert "is 0.7996" in words(shown.stdout)
+
     def test_narrow_terminals_and_markup(self, model, monkeypatch):
         monkeypatch.setenv("COLUMNS", "40")
         for call in (["frontier"], ["pick", "--tau", "0.9", "-o", str(model / "x.model")]):

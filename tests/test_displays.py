@@ -1,8 +1,12 @@
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import make_problem
+from sklearn import config_context
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -10,11 +14,13 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from evenhand import (
+    FairBoostedClassifier,
     FairClassifier,
     FairnessWarning,
     FrontierDisplay,
     GroupRatesDisplay,
     TrajectoryDisplay,
+    fair_pipeline,
     group_rates,
     statistical_rate,
 )
@@ -93,18 +99,98 @@ class TestTrajectory:
         np.testing.assert_array_equal(
             lower.lines[1].get_ydata(), model.trajectory_.to_frame()["rate"]
         )
-        assert any("0.7" in t.get_text() for t in lower.texts)
+        assert "τ = 0.7" in [t.get_text() for t in lower.get_legend().texts]
 
     def test_draws_where_told(self, model):
         _, axes = plt.subplots(2, 1)
         assert TrajectoryDisplay.from_estimator(model, ax=axes).ax_[0] is axes[0]
+        _, one = plt.subplots()
+        display = TrajectoryDisplay.from_estimator(model, ax=one)
+        assert display.ax_ is one
+        np.testing.assert_array_equal(one.lines[1].get_ydata(), display.frame["rate"])
+        display = display.plot()
+        assert len(display.ax_) == 2
+        with pytest.raises(ValueError, match="ax has 3 Axes; give two"):
+            TrajectoryDisplay.from_estimator(model, ax=plt.subplots(3)[1])
         with pytest.raises(NotFittedError):
             TrajectoryDisplay.from_estimator(FairClassifier())
         with pytest.raises(TypeError, match="TrajectoryDisplay needs a FairClassifier"):
             TrajectoryDisplay.from_estimator(StandardScaler())
 
+    def test_stages_of_any_classifier(self, model, tmp_path):
+        X, y, z = make_problem()
+        y = np.where(y, "yes", "no")
+        boosted = GradientBoostingClassifier(n_estimators=5).fit(X, y)
+        stages = list(boosted.staged_predict(X))
+        ask = {"sensitive_features": z, "pos_label": "yes"}
+        display = TrajectoryDisplay.from_predictions(y, boosted.staged_predict(X), **ask, tau=0.8)
+        assert len(display.frame) == 5
+        rates = [statistical_rate(y, pred, **ask) for pred in stages]
+        np.testing.assert_allclose(display.ax_.lines[1].get_ydata(), rates)
+        np.testing.assert_allclose(
+            display.ax_.lines[0].get_ydata(), [np.mean(pred == y) for pred in stages]
+        )
+        assert "statistical rate" in [t.get_text() for t in display.ax_.get_legend().texts]
+        _, ax = plt.subplots()
+        notion = {"notion": "equal_opportunity"}
+        display = TrajectoryDisplay.from_predictions(y, stages[:1], **ask, **notion, ax=ax)
+        assert display.ax_ is ax
+        assert "true positive rate" in display.rate_name
+        with pytest.raises(ValueError, match="y_preds is empty"):
+            TrajectoryDisplay.from_predictions(y, [], **ask)
+        with pytest.raises(ValueError, match="without a fit no losses are known"):
+            TrajectoryDisplay.from_predictions(y, stages, **ask, ax=plt.subplots(2)[1])
+
+    def test_names_of_legs_do_not_overlap(self, model):
+        display = TrajectoryDisplay.from_estimator(model)
+        assert_apart(display.figure_, display.ax_[0].texts)
+
+
+def assert_apart(figure, texts):
+    """No text covers another."""
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in texts]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.5, 0.7, 0.95])
+def test_the_target_is_beside_the_legend(model, tau):
+    display = FrontierDisplay(model.frontier_, tau=tau).plot()
+    assert any(f"{tau:g}" in t.get_text() for t in display.ax_.texts)
+    assert_apart(display.figure_, [*display.ax_.texts, *display.ax_.get_legend().get_texts()])
+
 
 class TestGroupRates:
+    def test_the_favourable_label_is_the_classifiers(self):
+        X, y, z = make_problem()
+        named = np.where(y, "yes", "no")
+        for pos_label, favourable in ((None, 1), ("no", 0)):
+            model = FairClassifier(tau=0.5, pos_label=pos_label)
+            model.fit(X, named, sensitive_features=z)
+            display = GroupRatesDisplay.from_estimator(model, X, named, sensitive_features=z)
+            chosen = model.predict(X) == ("yes" if favourable else "no")
+            wanted = [np.mean(chosen[z == group]) for group in (0, 1)]
+            drawn = display.ax_.containers[0].lines[0].get_xdata()
+            np.testing.assert_allclose(drawn, 100 * np.array(wanted))
+        plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, named)
+        assert GroupRatesDisplay.from_estimator(plain, X, named, sensitive_features=z).counts
+
+    def test_a_pipeline_with_a_cut_for_each_group(self):
+        X, y, z = make_problem()
+        pipe = make_pipeline(StandardScaler(), FairClassifier(group_cuts=True))
+        pipe.fit(X, y, fairclassifier__sensitive_features=z)
+        assert GroupRatesDisplay.from_estimator(pipe, X, y, sensitive_features=z).counts
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(z=z)
+        table = fair_pipeline("z", group_cuts=True).fit(frame, y)
+        assert GroupRatesDisplay.from_estimator(table, frame, y, sensitive_features=z).counts
+
+    def test_groups_where_nobody_or_everybody_is_chosen(self):
+        y = np.array([0, 1] * 20)
+        z = np.repeat([0, 1], 20)
+        display = GroupRatesDisplay.from_predictions(y, z, sensitive_features=z, tau=0.8)
+        assert "ratio 0.000" in display.ax_.get_legend().texts[0].get_text()
+
     def test_rates_and_ratio(self, model):
         X, y, z = make_problem()
         display = GroupRatesDisplay.from_estimator(model, X, y, sensitive_features=z, tau=0.7)
@@ -120,6 +206,8 @@ class TestGroupRates:
             y, both, sensitive_features=z, rate="accuracy", ax=plt.subplots()[1]
         )
         assert len(display.ax_.containers) == 2
+        display = GroupRatesDisplay.from_predictions(y, both, sensitive_features=z, tau=0.99)
+        assert "below τ = 0.99" in display.ax_.get_legend().texts[0].get_text()
         with pytest.raises(ValueError, match="rate='luck'; use one of"):
             GroupRatesDisplay.from_predictions(y, y, sensitive_features=z, rate="luck")
 
@@ -151,6 +239,33 @@ class TestNotebook:
         assert f"{model.accuracy_:.4f}" in shown
         assert "✓ reached on the training data" in shown
         assert "<svg" not in FairClassifier()._repr_mimebundle_()["text/html"][:200]
+
+    def test_pipelines_and_boosting_show_the_same(self):
+        X, y, z = make_problem()
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(z=z)
+        pipe = fair_pipeline("z", tau=0.7)
+        assert "NOT" not in pipe._repr_html_()
+        assert "<strong>FairPipeline" not in pipe._repr_mimebundle_()["text/html"]
+        pipe.fit(frame, y)
+        shown = pipe._repr_mimebundle_()["text/html"]
+        assert shown == pipe._repr_html_()
+        assert "TableEncoder → FairClassifier" in shown
+        assert f"{pipe[-1].accuracy_:.4f}" in shown
+        assert "<svg" in shown
+        boosted = FairBoostedClassifier(tau=0.6, n_folds=2).fit(X, y, sensitive_features=z)
+        shown = boosted._repr_html_()
+        assert f"{boosted.accuracy_:.4f}" in shown
+        with config_context(display="text"):
+            assert "text/html" not in boosted._repr_mimebundle_()
+
+    def test_several_targets(self):
+        X, y, z = make_problem()
+        notions = ["statistical_parity", "equal_opportunity"]
+        model = FairClassifier(notion=notions, tau=[0.6, 0.5]).fit(X, y, sensitive_features=z)
+        for words in ("τ = 0.6, statistical parity<", "τ = 0.5, equal opportunity<"):
+            assert words in model._repr_html_()
+        model = FairClassifier(notion=notions, tau=0.6).fit(X, y, sensitive_features=z)
+        assert "τ = 0.6, statistical parity and equal opportunity" in model._repr_html_()
 
     def test_what_data_say_is_escaped(self):
         X, y, z = make_problem()

@@ -64,7 +64,7 @@ REFUSED = {
     "header only": (b"a,b,g,y\n", [], "has a header but no rows"),
     "one row": (ROWS[0] + b"\n" + ROWS[1], [], "'y' has the value .* in every row"),
     "one class": (changed(y=1), [], "column 'y' has the value '1' in every row; a label needs two"),
-    "one group": (changed(g="f"), [], "has 1 group: 'f'; at least two"),
+    "one group": (changed(g="f"), [], "the sensitive column has 1 group: 'f'; at least two"),
     "duplicate headers": (b"a,a,g,y\n1,2,f,0\n", [], "two columns called 'a'"),
     "nameless column": (b"a,,g,y\n1,2,f,0\n", [], "no name for column 2"),
     "ragged, long row": (b"a,g,y\n1,f,0\n1,f,0,9\n2,m,1\n", [], "4 fields in line 3 and 3 in its"),
@@ -91,22 +91,35 @@ REFUSED = {
     "sensitive missing": (
         changed(g=["f", "m", None, "f"] * 50),
         [],
-        "column 'g' has 50 rows without a value.*missing_groups",
+        "column 'g' has 50 rows without a value.*say --missing-groups drop to leave",
     ),
+    "small groups": (
+        changed(g=[f"g{i % 50}" for i in range(200)]),
+        [],
+        "two groups have --min-group-size 30 rows .*… and 45 more.*or lower --min-group-size",
+    ),
+    "bins for words": (GOOD, ["--bins", "3"], "--bins is for a number .*the sensitive column"),
     "no input left": (b"a,g,y\n" + b"7,f,0\n8,m,1\n" * 50, ["--exclude", "a"],
                       "no column is left as an input"),
     "infinite": (changed(a=[np.inf, *[1.0] * 199]), [], "column 'a' has 1 infinite value"),
     "tau 0": (GOOD, ["--tau", "0"], "--tau 0; give a ratio above 0 and at most 1"),
     "tau 1.5": (GOOD, ["--tau", "1.5"], "--tau 1.5; give a ratio"),
     "tau nan": (GOOD, ["--tau", "nan"], "--tau nan; give a ratio"),
-    "two taus, one notion": (GOOD, ["--tau", "0.8", "--tau", "0.9"], "give one target"),
-    "no such notion": (GOOD, ["--notion", "justice"], "notion='justice'; use one of"),
+    "two taus, one notion": (
+        GOOD,
+        ["--tau", "0.8", "--tau", "0.9"],
+        "--tau 0.8 --tau 0.9 for --notion statistical_parity; give one",
+    ),
+    "no such notion": (GOOD, ["--notion", "justice"], "--notion justice; use one of"),
     "test size 1": (GOOD, ["--test-size", "1"], "--test-size 1; give a share"),
+    "test and test size": (
+        GOOD, ["--test", "t.csv", "--test-size", "0.3"], "--test and --test-size: give a file",
+    ),
     "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value"),
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
-    "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "delta"),
+    "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "--delta must be a float"),
     "no folder": (GOOD, ["-o", "nowhere/m.model"], "no folder nowhere"),
     "output is a folder": (GOOD, ["-o", "."], "is a folder; name a file"),
     "file and demo": (GOOD, ["--demo", "adult"], "one of the two"),
@@ -184,6 +197,8 @@ def test_refused(run, tmp_path, name):
     assert len(sentences) == 1, result.stderr
     assert re.search(message, sentences[0]), sentences[0]
     assert sentences[0].startswith("evenhand: ")
+    assert not re.search(r"\b[a-z_]+=|sensitive_features|parameter of", sentences[0])
+    assert len(sentences[0]) < 600
     assert result.stdout == ""
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
 
@@ -405,3 +420,65 @@ class TestNothingIsLost:
     def test_bad_options_are_bad_input(self, run):
         for args in (["pick", "m", "--tau", "x", "-o", "n"], ["train", "--nonsense"], ["nothing"]):
             assert run(*args).exit_code == 1
+
+
+class TestWordsOfOptions:
+    @pytest.mark.parametrize(
+        ("library", "shown"),
+        [
+            ("say missing_groups='drop' to", "say --missing-groups drop to"),
+            ("say with bins=... which", "say with --bins which"),
+            ("have min_group_size=30 rows (a)", "have --min-group-size 30 rows (a)"),
+            ("or lower min_group_size.", "or lower --min-group-size."),
+            ("tau=[0.8, 0.9] for notion='a b';", "--tau 0.8 --tau 0.9 for --notion 'a b';"),
+            ("bins=[30.0, nan]; edges", "--bins 30.0,nan; edges"),
+            ("The 'delta' parameter of FairClassifier must", "--delta must"),
+            ("sensitive_features has 1 group", "the sensitive column has 1 group"),
+            ("column 'min_group_size' has no value", "column 'min_group_size' has no value"),
+            ("--missing-groups drop", "--missing-groups drop"),
+            ("column 'tau=3' is", "column 'tau=3' is"),
+            ("column 'sensitive_features' is", "column 'sensitive_features' is"),
+            ("group_cuts=True is for two; y has 3", "--group-cuts is for two; the label has 3"),
+            ("stau=3 is no option", "stau=3 is no option"),
+        ],
+    )
+    def test_parameters_become_options(self, library, shown):
+        from evenhand._options import as_options
+
+        assert as_options(library) == shown
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--method", "magic"], "--method 'magic'; use one of 'evenhand', "),
+            (["--notion", "justice"], "--notion justice; use one of 'statistical_parity', "),
+            (["--jobs", "0"], "--jobs 0; give a number of splits at a time, or -1"),
+        ],
+    )
+    def test_compare(self, run, tmp_path, options, message):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        result = run("compare", "t.csv", "--label", "y", "--sensitive", "g", *options)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    def test_every_option_is_there(self):
+        from typer.main import get_command
+
+        from evenhand._options import OPTIONS
+
+        commands = get_command(app).commands.values()
+        there = {option for c in commands for p in c.params for option in p.opts}
+        assert set(OPTIONS.values()) <= there
+
+    def test_a_new_group_among_very_many(self, run, tmp_path):
+        many = [f"g{i % 40}" for i in range(4000)]
+        (tmp_path / "t.csv").write_bytes(csv(table(4000).assign(g=many)))
+        options = ["--group-cuts", "--tau", "0.1"]
+        assert run("train", "t.csv", *TRAIN, *options).exit_code in (0, 2)
+        (tmp_path / "n.csv").write_bytes(changed(g="x" * 500))
+        result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+        assert result.exit_code == 1
+        assert re.search("has the group 'x+…, which the training table has not", result.stderr)
+        assert "… and 35 more." in result.stderr
+        assert len(result.stderr) < 300

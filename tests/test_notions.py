@@ -380,7 +380,7 @@ def test_several_notions_each_with_its_target():
         ({"notion": []}, "an empty list"),
         ({"notion": ["equalized_odds"] * 2}, "names a notion twice"),
         ({"tau": [0.8, 0.9]}, "give one target"),
-        ({"notion": ["equalized_odds"], "tau": [0.8, 0.9]}, "one for each"),
+        ({"notion": ["equalized_odds"], "tau": [0.8, 0.9]}, "as many as there are notions"),
         ({"notion": ["equalized_odds"], "tau": [1.2]}, "above 0 and at most 1"),
         ({"notion": "false_discovery", "reading": "printed"}, "for two groups, not 3"),
     ],

@@ -1,8 +1,12 @@
 """The package as a whole: what it exports, what it imports, what it says of missing extras."""
 
 import ast
+import json
+import os
+import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,11 @@ import pytest
 import evenhand
 
 SOURCE = Path(evenhand.__file__).parent
+ROOT = Path(__file__).parents[1]
 # The one way imports go; a module may import from those before it.
 ORDER = [
+    "_signals",
+    "_options",
     "_versions",
     "_arrays",
     "rates",
@@ -91,11 +98,30 @@ def test_public_names():
     assert (SOURCE / "py.typed").exists()
 
 
+def test_names_are_those_of_their_modules():
+    from evenhand import rates
+
+    assert set(rates.__all__) == set(evenhand.__all__) - set(evenhand._HOME)
+    assert sorted(evenhand.__all__) == sorted(set(evenhand.__all__))
+    assert set(evenhand.__all__) <= set(dir(evenhand))
+    assert evenhand.notions.NOTIONS
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        evenhand.nonsense  # noqa: B018
+
+
+def loaded(code, names):
+    """Which modules a program has loaded."""
+    code += f"; import sys, json; print(json.dumps([m for m in {names} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 def test_importing_evenhand_is_light():
     heavy = ["matplotlib", "torch", "fairlearn", "cvxpy", "oxonfair", "typer", "rich", "jinja2"]
-    code = f"import sys, evenhand; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert loaded("from evenhand import FairClassifier, FrontierDisplay, RATES", heavy) == []
+    # What a signal may interrupt with a traceback, before the command line can speak.
+    assert loaded("import evenhand.__main__", ["numpy", "sklearn", "pandas", *heavy]) == []
+    assert loaded("import evenhand.cli", ["numpy", "sklearn", "pandas"]) == []
 
 
 def test_show_versions(capsys):
@@ -125,3 +151,50 @@ def test_command_line():
     wrong = run("--nonsense")
     assert wrong.returncode == 1
     assert "Traceback" not in wrong.stderr
+
+
+def test_the_command_is_the_light_entry():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert scripts["scripts"] == {"evenhand": "evenhand.__main__:main"}
+    from evenhand.__main__ import main
+
+    assert callable(main)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("module", ["typer", "evenhand.cli", "evenhand.workflow", "pandas", "rich"])
+def test_signals_while_importing(module, name):
+    code = f"""
+import os, signal, sys
+
+class Sender:
+    def find_spec(self, found, *_):
+        if found == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.{name})
+
+sys.meta_path.insert(0, Sender())
+sys.argv = ["evenhand", "datasets"]
+from evenhand.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("evenhand: interrupted.")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+def test_a_signal_that_was_turned_off_stays_so():
+    from evenhand._signals import on_end
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        handlers = on_end(signal.default_int_handler)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert set(handlers) == {"SIGINT", "SIGTERM"}
+        on_end(handlers)
+        assert signal.getsignal(signal.SIGTERM) is handlers["SIGTERM"]
+    finally:
+        signal.signal(signal.SIGHUP, before)

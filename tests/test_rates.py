@@ -239,3 +239,28 @@ def test_crossed_values_with_commas_stay_apart():
     groups, codes = group_codes(pairs)
     assert len(groups) == 3
     assert len(set(codes.tolist())) == 3
+
+
+def test_wilson_interval_holds_the_share():
+    top, bottom = np.array([0, 9, 3, 0]), np.array([9, 9, 11, 0])
+    low, high = rates.wilson_interval(top, bottom)
+    assert (low[:3] <= top[:3] / bottom[:3]).all()
+    assert (high[:3] >= top[:3] / bottom[:3]).all()
+    assert low[0] == 0
+    assert high[1] == 1
+    assert np.isnan([low[3], high[3]]).all()
+
+
+@pytest.mark.parametrize(
+    ("rate", "tau", "text"),
+    [
+        (0.7996, 0.8, "0.7996"),
+        (0.79999996, 0.8, "0.79999996"),
+        (0.8, 0.8, "0.800"),
+        (0.85004, 0.85004, "0.85004"),
+        (0.3, 0.8, "0.300"),
+        (np.nextafter(0.8, 0), 0.8, "0.7999999999999999"),
+    ],
+)
+def test_rate_text_shows_the_side(rate, tau, text):
+    assert rates.rate_text(rate, tau) == text

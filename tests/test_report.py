@@ -27,7 +27,7 @@ from evenhand.report._figures import (
     wilson,
 )
 from evenhand.report._render import _model, clean
-from evenhand.report._words import describe
+from evenhand.report._words import date_words, describe
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
 
@@ -300,6 +300,22 @@ def test_wilson(top, bottom):
     wanted = binomtest(top, bottom).proportion_ci(0.95, method="wilson")
     assert wilson(top, bottom) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
     assert wilson(0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026-01-31T09:17:22+00:00", "31 January 2026, 09:17 UTC"),
+        ("2026-01-31 12:00", "31 January 2026, 12:00"),
+        ("no date", "no date"),
+        ("", ""),
+    ],
+)
+def test_dates_in_words(text, shown):
+    assert date_words(text) == shown
+    summary = made_up()
+    summary["about"]["created"] = text
+    assert f"Made {shown or '–'}" in " ".join(Page(render(summary)).text.split())
 
 
 def test_the_slider_chooses_as_the_frontier_does():

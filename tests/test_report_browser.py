@@ -188,6 +188,38 @@ def test_no_sideways_scrolling(visit, width, scheme):
     assert dark == (scheme == "dark")
 
 
+@pytest.mark.parametrize("width", [320, 390, 600])
+def test_controls_on_a_phone(visit, width):
+    page = visit(made_up(), viewport={"width": width, "height": 800})
+    label, back, slider, first, second = (
+        page.locator(where).bounding_box()
+        for where in (
+            ".slide label", "#back", "#tau", "fieldset label >> nth=0", "fieldset label >> nth=1",
+        )
+    )  # fmt: skip
+    # Three rows: the target with the way back, the slider in all its width, the two parts.
+    assert abs(label["y"] + label["height"] / 2 - back["y"] - back["height"] / 2) < 6
+    assert slider["width"] > width - 50
+    assert slider["y"] >= back["y"] + back["height"]
+    assert first["y"] == second["y"] >= slider["y"] + slider["height"]
+    assert page.locator("#controls").bounding_box()["height"] < 140
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("share", [0, 0.25, 0.49, 0.5, 0.75, 1])
+def test_the_target_stands_above_the_chart(visit, width, share):
+    page = visit(made_up(), viewport={"width": width, "height": 800})
+    low = float(page.locator("#tau").get_attribute("min"))
+    page.evaluate(SET, round(low + share * (1 - low), 2))
+    label, axis, chart = (
+        page.locator(where).first.bounding_box()
+        for where in (".tau-label", "#frontier .axis >> text=accuracy", "#frontier .cut")
+    )
+    assert label["y"] + label["height"] <= chart["y"] + 1
+    assert label["x"] >= axis["x"] + axis["width"]
+    assert label["x"] + label["width"] <= width
+
+
 def test_without_scripts(visit):
     page = visit(made_up(), java_script_enabled=False)
     assert not page.locator("#tau").is_visible()

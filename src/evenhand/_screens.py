@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.rates import overall_accuracy
+from evenhand.rates import overall_accuracy, rate_text
+from evenhand.report._figures import rate_of
+from evenhand.report._words import rate_titles
 
 __all__ = [
     "say_written",
@@ -22,6 +25,7 @@ __all__ = [
     "show_datasets",
     "show_frontier",
     "show_point",
+    "show_proportion",
     "show_training",
 ]
 
@@ -60,8 +64,9 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}%"
 
 
-def _ratio(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.3f}"
+def _ratio(value: float | None, tau: float = 0.0) -> str:
+    """Write a ratio so that it is seen on which side of τ it is."""
+    return "–" if value is None or value != value else rate_text(value, tau)
 
 
 def _with_interval(group: dict[str, Any]) -> str:
@@ -100,7 +105,10 @@ def show_audit(found: dict[str, Any]) -> None:
         table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
     for name, groups in found["rates"].items():
         ratio = found["ratios"][name]
-        low = Text(_ratio(ratio), style="" if ratio is None or ratio >= found["tau"] else "red")
+        low = Text(
+            _ratio(ratio, found["tau"]),
+            style="" if ratio is None or ratio >= found["tau"] else "red",
+        )
         if wide:
             known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
             ends = [min(known), max(known)] if known else []
@@ -118,7 +126,7 @@ def show_audit(found: dict[str, Any]) -> None:
                 shown = [_with_interval(groups[k]) for _, groups in part]
                 block.add_row(*_cells(name, f"{n:,}", *shown))
             console.print(block)
-    console.print("In brackets: 95% intervals.", style="dim")
+    console.print("In brackets: 95% intervals (Wilson's).", style="dim")
     if found["association"] is not None:
         console.print(
             f"Group and {_short(what)} go together with {found['association']:.3f} (Cramér's V: 0 "
@@ -135,30 +143,44 @@ def show_audit(found: dict[str, Any]) -> None:
     if ratio is None:
         verdict, style = f"{rule} cannot be judged: nobody has the favourable value.", "yellow"
     elif found["passed"]:
-        verdict, style = f"passes {rule}: the ratio {against} is {ratio:.3f}.", "green"
+        verdict, style = f"passes {rule}: the ratio {against} is {_ratio(ratio, tau)}.", "green"
     else:
-        verdict, style = f"fails {rule}: the ratio {against} is {ratio:.3f}.", "red"
+        verdict, style = f"fails {rule}: the ratio {against} is {_ratio(ratio, tau)}.", "red"
     console.print(verdict[0].upper() + verdict[1:], style=f"bold {style}")
 
 
 # ---- models ----------------------------------------------------------------------------------
 
 
-def _figures(summary: dict[str, Any], counts: Any) -> tuple[float, float, list[float]]:
-    """Accuracy, rate and group rates of counts, by the summary's rate."""
+def _figures(summary: dict[str, Any], counts: Any) -> tuple[float, list[float], list[NDArray[Any]]]:
+    """Accuracy, and of each rate of the summary the groups' ratio and values, of counts."""
     c = np.asarray(counts, dtype=float)
-    n = len(summary["groups"])
-    worst, shown = 1.0, [float("nan")] * n
-    for k, part in enumerate(summary["rate"]["parts"]):
-        top = sum(c[:n, y, p] for y, p in part["numerator"])
-        bottom = sum(c[:n, y, p] for y, p in part["denominator"])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rates = np.asarray(top / bottom)
-            ratio = float(rates.min() / rates.max() / part["share"])
-        worst = min(worst, ratio) if ratio == ratio else float("nan")
-        if k == 0:
-            shown = rates.tolist()
-    return float(overall_accuracy(c)), worst, shown
+    compared = c[: len(summary["groups"])]
+    parts = rate_of(summary).parts
+    ratios = [float(part.ratio(compared)) for part in parts]
+    return float(overall_accuracy(c)), ratios, [part.per_group(compared) for part in parts]
+
+
+def _part_taus(summary: dict[str, Any]) -> list[float]:
+    """Target of each rate."""
+    return [summary["tau"] * part["share"] for part in summary["rate"]["parts"]]
+
+
+def _notion_taus(summary: dict[str, Any]) -> list[tuple[str, float]]:
+    """Each notion in words with its target."""
+    asked = summary["asked"]
+    taus = np.broadcast_to(asked["taus"], (len(asked["notions"]),)).tolist()
+    return [(n.replace("_", " "), t) for n, t in zip(asked["notions"], taus, strict=True)]
+
+
+def _rate_names(summary: dict[str, Any]) -> list[str]:
+    titles = rate_titles(summary["rate"]["parts"], summary["labels"], "")
+    names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
+    return [_short(name.translate(_NO_MARKS)) for name in names]
+
+
+# Marks of the direction of writing, which the report's words have around names.
+_NO_MARKS = dict.fromkeys(map(ord, "\u2068\u2069"))
 
 
 def _part_key(summary: dict[str, Any]) -> str:
@@ -167,16 +189,37 @@ def _part_key(summary: dict[str, Any]) -> str:
 
 def _show_points(summary: dict[str, Any], rows: list[tuple[str, Any]], key: str) -> Table:
     part = next(p for p in summary["parts"] if p["key"] == key)
+    where = f"On {part['n']:,} {part['title']}"
+    figures = [(name, *_figures(summary, counts)) for name, counts in rows]
     wide = len(summary["groups"]) > 4
-    names = ["lowest", "highest"] if wide else [_short(g, 20) for g in summary["groups"]]
-    first = summary["rate"]["parts"][0]["name"].replace("_", " ")
-    title = f"On {part['n']:,} {part['title']} ({first} of each group)"
-    table = _table("", "accuracy", summary["rate"]["name"], *names, title=title)
-    for name, counts in rows:
-        accuracy, rate, groups = _figures(summary, counts)
-        shown = [min(groups), max(groups)] if wide else groups
-        cells = [f"{100 * g:.1f}%" if g == g else "–" for g in shown]
-        table.add_row(*_cells(name, f"{accuracy:.4f}", _ratio(rate), *cells))
+    groups = ["lowest", "highest"] if wide else [_short(g, 20) for g in summary["groups"]]
+
+    def shown(values: NDArray[Any]) -> list[str]:
+        ends = [values.min(), values.max()] if wide else values.tolist()
+        return [_percent(v if v == v else None) for v in ends]
+
+    taus, names = _part_taus(summary), _rate_names(summary)
+    if len(taus) == 1:
+        table = _table(
+            "",
+            "accuracy",
+            summary["rate"]["name"],
+            *groups,
+            title=f"{where} ({names[0]} of each group)",
+        )
+        for name, accuracy, ratios, values in figures:
+            ratio = _ratio(ratios[0], taus[0])
+            table.add_row(*_cells(name, f"{accuracy:.4f}", ratio, *shown(values[0])))
+        return table
+    table = _table("", "τ", *(name for name, *_ in figures), title=where)
+    table.add_row(*_cells("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures)))
+    for k, (name, tau) in enumerate(zip(names, taus, strict=True)):
+        found = [ratios[k] for _, _, ratios, _ in figures]
+        cells = [Text(_ratio(r, tau), style="" if r >= tau else "red") for r in found]
+        table.add_row(*_cells(f"{name}, ratio", f"{tau:.4g}", *cells))
+        columns = [shown(values[k]) for *_, values in figures]
+        for group, *each in zip(groups, *columns, strict=True):
+            table.add_row(*(Text(c, style="dim") for c in (f"  {group}", "", *each)))
     return table
 
 
@@ -186,27 +229,32 @@ def _rows(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
         rows.append(("plain logistic regression", summary["plain"]["counts"][key]))
     if summary["chosen"] is not None:
         point = summary["points"][summary["chosen"]]
-        rows.append((f"evenhand, τ = {summary['tau']:g}", point["counts"][key]))
+        several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
+        name = "evenhand" if several else f"evenhand, τ = {summary['tau']:g}"
+        rows.append((name, point["counts"][key]))
     return rows
 
 
 def _sentence(summary: dict[str, Any]) -> Text:
-    reached, asked = summary["reached"], summary["asked"]
-    notions = " and ".join(n.replace("_", " ") for n in asked["notions"])
-    what = f"τ = {summary['tau']:g} for {notions}"
+    reached, goals = summary["reached"], _notion_taus(summary)
     if reached["guarantee"] is not None:
         text = reached["guarantee"]
         return Text(
             text[0].upper() + text[1:] + ".", style="green" if reached["feasible"] else "red"
         )
+    alike = len({tau for _, tau in goals}) == 1
+    if alike:
+        what = f"τ = {summary['tau']:g} for {' and '.join(name for name, _ in goals)} is"
+        rate = f": {_ratio(reached['rate'], summary['tau'])}"
+    else:
+        what = " and ".join(f"τ = {tau:.4g} for {name}" for name, tau in goals) + " are"
+        # Of several targets the rate is on the scale of the strictest.
+        share = None if reached["rate"] is None else reached["rate"] / summary["tau"]
+        rate = f": one ratio is at {_percent(share)} of its target"
     if reached["feasible"]:
-        return Text(
-            f"{what} is reached {reached['where']}: {_ratio(reached['rate'])}.", style="green"
-        )
-    return Text(
-        f"{what} is NOT reached {reached['where']}: the best is {_ratio(reached['rate'])}.",
-        style="bold red",
-    )
+        return Text(f"{what} reached {reached['where']}{rate if alike else ''}.", style="green")
+    best = rate.replace(": ", ": the best is ", 1) if alike else rate
+    return Text(f"{what} NOT reached {reached['where']}{best}.", style="bold red")
 
 
 def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
@@ -219,8 +267,18 @@ def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
             console.print(_show_points(summary, rows, part["key"]))
     _warn_of_test(console, summary)
     for note in notes:
-        if not note.startswith("tau=") and not note.startswith("no point can"):
+        if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
             console.print(f"note: {_short(note, 400)}", style="yellow")
+
+
+def show_proportion(summary: dict[str, Any]) -> None:
+    """Say what became of the targets of several notions when one was given."""
+    if len({tau for _, tau in _notion_taus(summary)}) > 1:
+        _console().print(
+            f"--tau {summary['tau']:g} is the strictest target; the others stay in proportion to "
+            "it.",
+            style="dim",
+        )
 
 
 def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
@@ -228,11 +286,17 @@ def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
     if _part_key(summary) != "test" or summary["chosen"] is None:
         return
     counts = summary["points"][summary["chosen"]]["counts"]["test"]
-    rate = _figures(summary, counts)[1]
-    if not rate >= summary["tau"] and summary["reached"]["feasible"]:
+    ratios, taus = _figures(summary, counts)[1], _part_taus(summary)
+    names = _rate_names(summary) if len(taus) > 1 else [""]
+    below = [
+        f"the {f'{name} ' if name else ''}ratio is {_ratio(ratio, tau)}, below τ = {tau:.4g}"
+        for name, ratio, tau in zip(names, ratios, taus, strict=True)
+        if not ratio >= tau
+    ]
+    if below and summary["reached"]["feasible"]:
         console.print(
-            f"On the test rows the ratio is {_ratio(rate)}, below τ = {summary['tau']:g}. "
-            "--selection certified asks for a τ that holds on new rows.",
+            f"On the test rows {', and '.join(below)}. --selection certified asks for a τ that "
+            "holds on new rows.",
             style="yellow",
         )
 
@@ -281,24 +345,40 @@ def show_frontier(summary: dict[str, Any]) -> None:
         console.print("No point is eligible: some group gets nearly the same answer everywhere.")
         return
     rates = np.array([p["rate"] for p in points])
-    table = _table("τ", "accuracy", summary["rate"]["name"], "accuracy kept")
+    goals = _notion_taus(summary)
+    alike = len({tau for _, tau in goals}) == 1
+    several = len(summary["rate"]["parts"]) > 1
+    names = [f"{n}, ratio" for n in _rate_names(summary)] if several else [summary["rate"]["name"]]
+    table = _table("τ", "accuracy", *names, "accuracy kept")
     rows = []
     for tau in sorted({*TARGETS, summary["tau"]}):
         i = int(np.searchsorted(rates, tau))
         if i < len(points):
-            accuracy, rate, _ = _figures(summary, points[i]["counts"][key])
-            rows.append((tau, accuracy, rate))
+            rows.append((tau, *_figures(summary, points[i]["counts"][key])[:2]))
     best = max(accuracy for _, accuracy, _ in rows) if rows else 1.0
     least = min(accuracy for _, accuracy, _ in rows) if rows else 0.0
-    for tau, accuracy, rate in rows:
+    for tau, accuracy, ratios in rows:
         mark = " ◀ saved" if tau == summary["tau"] else ""
-        width = 6 + round(24 * (accuracy - least) / (best - least)) if best > least else 30
+        room = 10 if several else 24
+        share = (accuracy - least) / (best - least) if best > least else 1.0
+        width = 6 + round(room * share)
         bar = Text("█" * width + mark, style="cyan")
-        table.add_row(Text(f"{tau:g}"), *_cells(f"{accuracy:.4f}", _ratio(rate)), bar)
-    table.columns[3].justify = "left"
+        each = [tau] if alike else [tau * t / summary["tau"] for _, t in goals]
+        shown = [
+            _ratio(r, tau * p["share"])
+            for r, p in zip(ratios, summary["rate"]["parts"], strict=True)
+        ]
+        target = " / ".join(f"{t:.3g}" for t in each)
+        table.add_row(*_cells(target, f"{accuracy:.4f}", *shown), bar)
+    table.columns[-1].justify = "left"
     console.print(table)
+    if not alike:
+        order = " / ".join(name for name, _ in goals)
+        console.print(f"τ is that of {order}, always in this proportion.", style="dim")
     top = float(rates.max())
-    console.print(f"The highest rate is {top:.3f}. Bars do not start at 0.", style="dim")
+    told = "The highest rate is" if not several else "The highest worst ratio is"
+    scale = "" if alike else ", on the scale of the strictest target"
+    console.print(f"{told} {top:.3f}{scale}. Bars do not start at 0.", style="dim")
 
 
 # ---- the others ------------------------------------------------------------------------------
@@ -318,7 +398,9 @@ def show_comparison(means: pd.DataFrame) -> None:
                 continue
             met = f"{100 * row.met:.0f}%" if row.met == row.met else "–"
             table.add_row(
-                *_cells(name, f"{row.accuracy:.4f}", _ratio(row.rate), met, f"{row.seconds:.1f}")
+                *_cells(
+                    name, f"{row.accuracy:.4f}", _ratio(row.rate, tau), met, f"{row.seconds:.1f}"
+                )
             )
         console.print(table)
     console.print(

@@ -43,6 +43,7 @@ from evenhand.inputs import (
     group_column,
     take_rows,
 )
+from evenhand.notebook import ShowsSummary
 from evenhand.notions import find_notion
 
 __all__ = ["FairBoostedClassifier"]
@@ -318,7 +319,7 @@ def _check_kinds(X: pd.DataFrame) -> None:
             )
 
 
-class FairBoostedClassifier(ClassifierMixin, BaseEstimator):
+class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
 
     Two boosted models, of the label and of the group given X, are fitted K times, each time without

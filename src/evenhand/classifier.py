@@ -45,12 +45,12 @@ from evenhand.inputs import (
     on_host,
     take_rows,
 )
-from evenhand.notebook import summary_html
+from evenhand.notebook import ShowsSummary
 from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
-from evenhand.rates import overall_accuracy
+from evenhand.rates import overall_accuracy, rate_text
 from evenhand.selection import (
     Choice,
     HeldOut,
@@ -92,7 +92,7 @@ class FairnessWarning(UserWarning):
     """The classifier does not meet the target it was asked for."""
 
 
-class FairClassifier(ClassifierMixin, BaseEstimator):
+class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     r"""Linear classifier fitted against a fairness adversary, with its whole frontier.
 
     Logistic regression descends its loss while an adversary tries to tell a row's group from its
@@ -390,13 +390,6 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.extra_column == "noise" or self.selection != "train"
         return tags
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Show a fitted classifier in a notebook by its figures and a small frontier."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if self.__sklearn_is_fitted__():
-            shown["text/html"] = summary_html(self)
-        return shown
 
     @property
     def needs_group(self) -> bool:
@@ -924,7 +917,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):
         point = self._take(choice)
         if not point.feasible:
             best = (
-                f"the highest rate found is {self.rate_:.3f}"
+                f"the highest rate found is {rate_text(self.rate_, tau)}"
                 if len(self.frontier_)
                 else self._undefined() or f"no point has {self._requirement}"
             )

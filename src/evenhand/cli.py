@@ -13,7 +13,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import evenhand
+from evenhand._options import as_options
+from evenhand._signals import on_end
 
 if TYPE_CHECKING:
     from evenhand.experiments import Verdict
@@ -50,21 +52,33 @@ def main(
     ] = False,
 ) -> None:
     """Fair classification: one fit, the whole accuracy-fairness frontier."""
-    # Told to end, a command cleans up as when it is interrupted.
-    with suppress(ValueError, AttributeError):  # not in a thread, not on every system
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
     # A terminal or file that cannot show τ gets a question mark, not a traceback.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
+def _examples(*commands: str) -> str:
+    """Write examples as the end of a help text, each a line to copy."""
+    return "\n\n".join([f"Example{'s' * (len(commands) > 1)}:", *commands])
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Let a command that is told to end clean up as when it is interrupted."""
+    before = on_end(signal.default_int_handler)
+    try:
+        yield
+    finally:
+        on_end(before)
+
+
 @contextmanager
 def _plain_errors(interrupted: str) -> Iterator[None]:
     """Turn what a user can mend into a sentence and exit code 1, and an interrupt into 130."""
     try:
-        yield
+        with _signals_raise():
+            yield
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,7 +88,7 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
         typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
         raise typer.Exit(1) from None
     except (ImportError, ValueError) as error:
-        typer.echo(f"evenhand: {error}", err=True)
+        typer.echo(f"evenhand: {as_options(str(error))}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
@@ -108,6 +122,13 @@ Favourable = Annotated[
     str | None,
     typer.Option(
         help="The favourable label.", show_default="the larger of two; of more, each counts"
+    ),
+]
+FavourableOne = Annotated[
+    str | None,
+    typer.Option(
+        help="The favourable label; of more than two it must be named.",
+        show_default="the larger of two",
     ),
 ]
 Delimiter = Annotated[
@@ -207,9 +228,9 @@ def _finish(met: bool) -> None:
         "alone the data themselves are audited: how often each group has the favourable label, and "
         "how strongly group and label go together. Exit code 2 if the ratio is below --tau."
     ),
-    epilog=(
-        "Examples: evenhand audit scored.csv --label repaid --prediction approved --sensitive sex"
-        " · evenhand audit loans.csv --label repaid --sensitive sex --sensitive race --json"
+    epilog=_examples(
+        "evenhand audit new.csv --label repaid --prediction approved --sensitive sex",
+        "evenhand audit loans.csv --label repaid --sensitive sex --sensitive race",
     ),
 )
 def audit(
@@ -217,7 +238,7 @@ def audit(
     sensitive: Sensitive,
     label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
     prediction: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
-    favourable: Favourable = None,
+    favourable: FavourableOne = None,
     privileged: Annotated[
         str | None,
         typer.Option(
@@ -266,10 +287,10 @@ def _target(tau: float) -> float:
         "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was "
         "not reached where the point was chosen; the model is written all the same."
     ),
-    epilog=(
-        "Examples: evenhand train loans.csv --label repaid --sensitive sex --tau 0.8 -o loans.model"
-        " · evenhand train --demo adult -o adult.model"
-        " · evenhand train loans.csv --label repaid --sensitive sex --selection certified"
+    epilog=_examples(
+        "evenhand train loans.csv --label repaid --sensitive sex -o loans.model",
+        "evenhand train --demo adult -o adult.model",
+        "evenhand train loans.csv --label repaid --sensitive sex --selection certified",
     ),
 )
 def train(
@@ -303,7 +324,10 @@ def train(
     ] = None,
     favourable: Favourable = None,
     test: Annotated[str | None, typer.Option(help="A file to test on.")] = None,
-    test_size: Annotated[float, typer.Option(help="Share of FILE held back as a test.")] = 0.3,
+    test_size: Annotated[
+        float | None,
+        typer.Option(help="Share of FILE held back as a test.", show_default="0.3"),
+    ] = None,
     selection: Annotated[
         Selection, typer.Option(help="On which rows the point is chosen for --tau.")
     ] = Selection.train,
@@ -327,6 +351,9 @@ def train(
         ),
     ] = None,
     missing_groups: MissingGroups = Missing.error,
+    min_group_size: Annotated[
+        int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
+    ] = 30,
     demo: Annotated[
         str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
     ] = None,
@@ -336,7 +363,7 @@ def train(
         typer.Option(help="Report to write.", show_default="the model's name with .html"),
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -352,6 +379,9 @@ def train(
             _writable(page, file, test)
         if not no_report and page.resolve() == out.resolve():
             raise ValueError(f"model and report would both be {out}; name one with --report.")
+        if test is not None and test_size is not None:
+            raise ValueError("--test and --test-size: give a file to test on, or a share of FILE.")
+        test_size = 0.3 if test_size is None else test_size
         if not 0 <= test_size < 1:
             raise ValueError(f"--test-size {test_size:g}; give a share from 0 to below 1.")
         table, label, sensitive, title = _table(file, demo, label, sensitive, delimiter, encoding)
@@ -379,6 +409,7 @@ def train(
                 delta=delta,
                 group_cuts=group_cuts,
                 bins=_bins(bins),
+                min_group_size=min_group_size,
                 verbose=0 if as_json or not sys.stderr.isatty() else 1,
             )
         summary = workflow.summarise(saved)
@@ -416,7 +447,7 @@ def _bins(text: str | None) -> Any:
 
 def _notes(caught: list[warnings.WarningMessage]) -> list[str]:
     """Give warnings that are meant for users, each once."""
-    meant = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    meant = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
     return list(dict.fromkeys(meant))
 
 
@@ -459,9 +490,9 @@ def _table(
         "Print the frontier of a saved model: what accuracy each target costs.\n\n"
         "With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib)."
     ),
-    epilog=(
-        "Examples: evenhand frontier loans.model"
-        " · evenhand frontier loans.model --picture frontier.png"
+    epilog=_examples(
+        "evenhand frontier loans.model",
+        "evenhand frontier loans.model --picture frontier.png",
     ),
 )
 def frontier(
@@ -510,11 +541,19 @@ def _draw(model: Any, path: Path) -> None:
         "Move a saved model to another target along its frontier, without training and without "
         "data.\n\nExit code 2 if no point reaches --tau; the fairest is written then."
     ),
-    epilog="Example: evenhand pick loans.model --tau 0.9 -o loans-90.model",
+    epilog=_examples(
+        "evenhand pick loans.model --tau 0.9 -o loans-90.model",
+    ),
 )
 def pick(
     model: ModelFile,
-    tau: Annotated[float, typer.Option(help="The new target.")],
+    tau: Annotated[
+        list[float],
+        typer.Option(
+            help="The new target; of several notions the strictest gets it, and the targets of the "
+            "others stay in proportion."
+        ),
+    ],
     out: Out,
     as_json: AsJson = False,
 ) -> None:
@@ -523,12 +562,17 @@ def pick(
         from evenhand import persist, workflow
 
         _writable(out)
+        if len(tau) > 1:
+            raise ValueError(
+                f"--tau was given {len(tau)} times; give one, the target of the strictest notion, "
+                "and those of the others stay in proportion."
+            )
         saved = _load(model, whole=True)
         command = f"{saved.facts['command']}\n{_command()}".strip()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             moved = persist.SavedModel(
-                saved.model.at(_target(tau)), {**saved.facts, "command": command}
+                saved.model.at(_target(tau[0])), {**saved.facts, "command": command}
             )
         summary = workflow.summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
@@ -538,6 +582,7 @@ def pick(
         from evenhand import _screens
 
         _screens.show_point(summary, _notes(caught))
+        _screens.show_proportion(summary)
         _screens.say_written([out])
     _finish(summary["reached"]["feasible"])
 
@@ -548,9 +593,9 @@ def pick(
         "of FILE, in its order: the predicted label and a score for each label. FILE is read in "
         "parts, so it may be larger than memory."
     ),
-    epilog=(
-        "Examples: evenhand predict loans.model new.csv -o answers.csv"
-        " · zcat new.csv.gz | evenhand predict loans.model - -o - | head"
+    epilog=_examples(
+        "evenhand predict loans.model new.csv -o answers.csv",
+        "zcat new.csv.gz | evenhand predict loans.model - -o - | head",
     ),
 )
 def predict(
@@ -618,9 +663,9 @@ def _predict(
         "τ on the training part, figures on test data.\n\nMethods of other packages need "
         "pip install 'evenhand\\[peers]'; what is not installed is reported and left out."
     ),
-    epilog=(
-        "Examples: evenhand compare loans.csv --label repaid --sensitive sex"
-        " · evenhand compare loans.csv --label repaid --sensitive sex --method zafar"
+    epilog=_examples(
+        "evenhand compare loans.csv --label repaid --sensitive sex",
+        "evenhand compare loans.csv --label repaid --sensitive sex --method zafar",
     ),
 )
 def compare(
@@ -639,11 +684,11 @@ def compare(
     notion: Annotated[
         str, typer.Option(help="Which rate the groups shall share.")
     ] = "statistical_parity",
-    favourable: Favourable = None,
+    favourable: FavourableOne = None,
     splits: Annotated[int, typer.Option(min=1, help="Random splits.")] = 3,
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -656,6 +701,8 @@ def compare(
 
         if out is not None:
             _writable(out, file)
+        if jobs == 0:
+            raise ValueError("--jobs 0; give a number of splits at a time, or -1.")
         table = workflow.compare_methods(
             _read(file, delimiter, encoding),
             label=label,
@@ -687,7 +734,10 @@ def compare(
         "List the datasets that come with evenhand or that it can fetch, or write one as a CSV to "
         "try things on."
     ),
-    epilog="Examples: evenhand datasets · evenhand datasets german -o loans.csv",
+    epilog=_examples(
+        "evenhand datasets",
+        "evenhand datasets german -o loans.csv",
+    ),
 )
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
@@ -695,15 +745,16 @@ def datasets(
     as_json: AsJson = False,
 ) -> None:
     """List the datasets or write one; ``help`` above is what a user sees."""
-    from evenhand.workflow import dataset_frame, dataset_list
+    with _plain_errors("No file was written or changed."):
+        from evenhand.workflow import dataset_frame, dataset_list
 
-    if name is not None:
-        with _plain_errors("No file was written or changed."):
+        if name is not None:
             if out is None:
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
             _writable(out)
             frame = dataset_frame(name)
             _write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+    if name is not None:
         about = {"out": str(out), "rows": len(frame)}
         typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
         return
@@ -721,7 +772,9 @@ def datasets(
         "Write the report of a saved model: one HTML file that opens anywhere, offline, for the "
         "person who decides."
     ),
-    epilog="Example: evenhand report loans.model -o loans.html",
+    epilog=_examples(
+        "evenhand report loans.model -o loans.html",
+    ),
 )
 def report(
     model: ModelFile,
@@ -747,7 +800,9 @@ def report(
         "'evenhand\\[onnx]').\n\nThe graph takes a table's columns as they are and gives the "
         "number of the label and the score."
     ),
-    epilog="Example: evenhand export loans.model -o loans.onnx",
+    epilog=_examples(
+        "evenhand export loans.model -o loans.onnx",
+    ),
 )
 def export(
     model: ModelFile,
@@ -773,7 +828,10 @@ def export(
         "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
         "stopped."
     ),
-    epilog="Examples: evenhand reproduce --quick · evenhand reproduce rivals noise --out results",
+    epilog=_examples(
+        "evenhand reproduce --quick",
+        "evenhand reproduce rivals noise --out results",
+    ),
 )
 def reproduce(
     names: Annotated[
@@ -792,7 +850,9 @@ def reproduce(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
     listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts, or the list, as JSON.")
+    ] = False,
 ) -> None:
     """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
     folder = out or Path("reproduction-quick" if quick else "reproduction")
@@ -800,8 +860,9 @@ def reproduce(
         from evenhand import experiments
 
         if listed:
-            for name, experiment in experiments.EXPERIMENTS.items():
-                typer.echo(f"{name:<18}{experiment.title}")
+            titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
+            lines = [f"{name:<18}{title}" for name, title in titles.items()]
+            typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
             return
         if jobs == 0:
             raise ValueError("--jobs 0; give a number of runs at a time, or -1.")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._versions import import_extra
 from evenhand.boosted import FairBoostedClassifier
 from evenhand.classifier import FairClassifier
 from evenhand.frontier import Frontier, score_frontier
-from evenhand.rates import RATES, group_counts
-from evenhand.selection import clopper_pearson
+from evenhand.notions import find_notion
+from evenhand.rates import RATES, group_counts, overall_accuracy, rate_text, wilson_interval
 
 __all__ = ["ComparisonDisplay", "FrontierDisplay", "GroupRatesDisplay", "TrajectoryDisplay"]
 
@@ -29,6 +30,13 @@ def _classifier(estimator: Any, display: str) -> Any:
         )
     check_is_fitted(estimator)
     return estimator
+
+
+def _favourable(estimator: Any) -> Any:
+    """Give the label that a fitted classifier takes for the favourable one, if it has one."""
+    own = getattr(estimator, "pos_label", None)
+    classes: Any = getattr(estimator, "classes_", ())
+    return classes[1] if own is None and len(classes) == 2 else own
 
 
 def _axes(ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
@@ -204,12 +212,12 @@ class FrontierDisplay:
             ax.axvline(self.tau, color="0.45", linestyle="--", linewidth=1)
             ax.annotate(
                 f"τ = {self.tau:g}",
-                (self.tau, 0.02),
+                (self.tau, 1.0),
                 xycoords=("data", "axes fraction"),
-                xytext=(-5, 0),
+                xytext=(0, 3),
                 textcoords="offset points",
                 color="0.35",
-                ha="right",
+                ha="center",
             )
         if self.chosen is not None and np.isfinite(self.chosen).all():
             rate, accuracy = self.chosen
@@ -223,7 +231,8 @@ class FrontierDisplay:
         ax.set_ylabel(f"accuracy on {self.data}")
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, loc="lower left")
+        # Opaque, so that the line of τ does not run through its words.
+        ax.legend(loc="lower left", framealpha=1, edgecolor="none")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -242,12 +251,12 @@ class FrontierDisplay:
 
 
 class TrajectoryDisplay:
-    """What happened in a fit: the classification loss and the rate, iteration by iteration.
+    """What happened in a fit: losses, accuracy and rate, iteration by iteration.
 
     Parameters
     ----------
     frame : DataFrame
-        What ``trajectory_.to_frame()`` gave.
+        What ``trajectory_.to_frame()`` gave, or any table with columns ``accuracy`` and ``rate``.
     tau : float, optional
         Target to mark.
     rate_name : str, default="rate"
@@ -255,8 +264,8 @@ class TrajectoryDisplay:
 
     Attributes
     ----------
-    ax_ : ndarray of two matplotlib Axes
-        Losses above, accuracy and rate below.
+    ax_ : matplotlib Axes, or ndarray of two
+        Accuracy and rate; with two, the losses above them.
     figure_ : matplotlib Figure
         Where it was drawn.
 
@@ -283,8 +292,9 @@ class TrajectoryDisplay:
         ----------
         estimator : FairClassifier
             A fitted classifier, or a Pipeline that ends in one.
-        ax : sequence of two matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        ax : matplotlib Axes, or two of them, optional
+            Where to draw: accuracy and rate on one, losses above them on two. By default a new
+            figure with two.
 
         Returns
         -------
@@ -296,55 +306,141 @@ class TrajectoryDisplay:
         tau = float(np.max(model.tau))
         return cls(frame, tau=tau, rate_name=model.frontier_.rate_name).plot(ax=ax)
 
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_preds: Iterable[Any],
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        notion: str = "statistical_parity",
+        tau: float | None = None,
+        ax: Any = None,
+    ) -> TrajectoryDisplay:
+        """Draw accuracy and rate of any classifier's predictions, stage by stage.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels of two values.
+        y_preds : iterable of array-like of shape (n_samples,)
+            Predictions of each stage, such as ``staged_predict`` gives.
+        sensitive_features : array-like of shape (n_samples,)
+            Group of each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights.
+        pos_label : label, optional
+            The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+        notion : str, default="statistical_parity"
+            Which rate is compared, a name in :data:`evenhand.notions.NOTIONS`.
+        tau : float, optional
+            Target to mark.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        TrajectoryDisplay
+            The display, drawn.
+        """
+        rate = find_notion(notion).rate
+        counts = [
+            group_counts(
+                y_true,
+                predicted,
+                sensitive_features=sensitive_features,
+                sample_weight=sample_weight,
+                pos_label=pos_label,
+            )[1]
+            for predicted in y_preds
+        ]
+        if not counts:
+            raise ValueError("y_preds is empty; give the predictions of at least one stage.")
+        stacked = np.stack(counts)
+        measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
+        return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
+
     def plot(self, *, ax: Any = None) -> TrajectoryDisplay:
         """Draw.
 
         Parameters
         ----------
-        ax : sequence of two matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        ax : matplotlib Axes, or two of them, optional
+            Where to draw: accuracy and rate on one, losses above them on two. By default a new
+            figure, with two if losses are known.
 
         Returns
         -------
         TrajectoryDisplay
             Itself.
         """
+        losses = "loss_c" in self.frame
+        # Beside the curves, which are everywhere; a stranger's figure may have no room there.
+        legend: dict[str, Any] = {"loc": "best", "edgecolor": "none"}
         if ax is None:
+            legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
             plt = import_extra("matplotlib.pyplot", "plot")
-            size = {"figsize": (6.8, 5.0), "layout": "constrained"}
-            ax = plt.subplots(2, 1, sharex=True, **size)[1]
-        upper, lower = ax
-        t = np.arange(1, len(self.frame) + 1)
-        upper.plot(t, self.frame["loss_c"], color=_COLOURS[0], label="classification loss")
-        upper.plot(t, -self.frame["loss_u"], color=_COLOURS[1], label="adversary's loss")
-        upper.set_ylabel("loss")
-        lower.plot(t, self.frame["accuracy"], color=_COLOURS[0], label="accuracy")
-        lower.plot(t, self.frame["rate"], color=_COLOURS[5], label=self.rate_name)
-        if self.tau is not None:
-            lower.axhline(self.tau, color="0.45", linestyle="--", linewidth=1)
-            lower.text(1, self.tau, f" τ = {self.tau:g}", va="bottom", color="0.35")
-        lower.set_ylim(0, 1.02)
-        lower.set_xlabel("iteration")
-        starts = np.flatnonzero(self.frame["leg"].ne(self.frame["leg"].shift())) + 1
-        for axes in (upper, lower):
-            for start in starts[1:]:
-                axes.axvline(start, color="0.8", linewidth=1, zorder=0)
-            axes.grid(alpha=0.25)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(frameon=False, loc="center right")
-        for start in starts:
-            leg = self.frame["leg"].iloc[start - 1]
-            words = "plain optimum" if leg == "optimum" else f"fair, {leg}"
-            upper.annotate(
-                words, (start, 1.0), xycoords=("data", "axes fraction"), fontsize="small",
-                xytext=(3, 2), textcoords="offset points", color="0.35",
-            )  # fmt: skip
-        self.ax_, self.figure_ = np.array([upper, lower]), upper.figure
+            n, size = (2, (8.0, 5.0)) if losses else (1, (8.0, 3.2))
+            ax = plt.subplots(n, 1, sharex=True, figsize=size, layout="constrained")[1]
+        axes = list(np.atleast_1d(ax))
+        if len(axes) > 1 + losses:
+            known = "two" if losses else "one: without a fit no losses are known"
+            raise ValueError(f"ax has {len(axes)} Axes; give {known}.")
+        if len(axes) == 2:
+            self._draw_losses(axes[0])
+        self._draw_rates(axes[-1])
+        for each in axes:
+            each.grid(alpha=0.25)
+            each.spines[["top", "right"]].set_visible(False)
+            each.legend(**legend)
+        self._mark_legs(axes)
+        self.ax_ = np.array(axes) if len(axes) == 2 else axes[0]
+        self.figure_ = axes[0].figure
         return self
+
+    def _steps(self) -> NDArray[np.intp]:
+        return np.arange(1, len(self.frame) + 1)
+
+    def _draw_losses(self, ax: Any) -> None:
+        ax.plot(self._steps(), self.frame["loss_c"], color=_COLOURS[0], label="classification loss")
+        ax.plot(self._steps(), -self.frame["loss_u"], color=_COLOURS[1], label="adversary's loss")
+        ax.set_ylabel("loss")
+
+    def _draw_rates(self, ax: Any) -> None:
+        marker = "o" if len(self.frame) == 1 else None
+        for name, colour, label in (
+            ("accuracy", _COLOURS[0], "accuracy"),
+            ("rate", _COLOURS[5], self.rate_name),
+        ):
+            ax.plot(self._steps(), self.frame[name], color=colour, label=label, marker=marker)
+        if self.tau is not None:
+            look = {"color": "0.45", "linestyle": "--", "linewidth": 1}
+            ax.axhline(self.tau, label=f"τ = {self.tau:g}", **look)
+        ax.set_ylim(0, 1.02)
+        ax.set_xlabel("iteration")
+
+    def _mark_legs(self, axes: list[Any]) -> None:
+        """Say where each part of the run began, a line higher each so that no two overlap."""
+        if "leg" not in self.frame:
+            return
+        leg = self.frame["leg"]
+        starts = np.flatnonzero(leg.ne(leg.shift())) + 1
+        for k, start in enumerate(starts):
+            for each in axes if k else ():
+                each.axvline(start, color="0.8", linewidth=1, zorder=0)
+            name = leg.iloc[start - 1]
+            axes[0].annotate(
+                "plain optimum" if name == "optimum" else f"fair, {name}",
+                (start, 1.0), xycoords=("data", "axes fraction"), fontsize="small",
+                xytext=(0, 3 + 11 * (len(starts) - 1 - k)), textcoords="offset points",
+                color="0.35",
+            )  # fmt: skip
 
 
 class GroupRatesDisplay:
-    """A rate of each group with its 95% interval, of one classifier or of several.
+    """A rate of each group with its 95% interval (Wilson's), of one classifier or of several.
 
     Parameters
     ----------
@@ -413,7 +509,8 @@ class GroupRatesDisplay:
         tau : float, optional
             The least ratio that is allowed.
         pos_label : label, optional
-            The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+            The favourable label; by default the classifier's own ``pos_label``, or the last of its
+            two ``classes_``.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -422,8 +519,11 @@ class GroupRatesDisplay:
         GroupRatesDisplay
             The display, drawn.
         """
-        needs = getattr(estimator, "needs_group", False)
+        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        # A pipeline for tables finds the groups in the table.
+        needs = getattr(last, "needs_group", False) and not hasattr(estimator, "sensitive")
         known = {"sensitive_features": sensitive_features} if needs else {}
+        pos_label = _favourable(last) if pos_label is None else pos_label
         return cls.from_predictions(
             y,
             estimator.predict(X, **known),
@@ -456,7 +556,9 @@ class GroupRatesDisplay:
             Predictions, or those of several classifiers by name.
         sensitive_features : array-like of shape (n_samples,)
             Group of each row.
-        rate, tau, pos_label, ax
+        pos_label : label, optional
+            The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
+        rate, tau, ax
             As of :meth:`from_estimator`.
 
         Returns
@@ -491,11 +593,13 @@ class GroupRatesDisplay:
         rate = RATES[self.rate]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate._fractions(counts)
-            low, high = clopper_pearson(top, bottom, 0.025)
+            low, high = wilson_interval(top, bottom)
             value = rate.per_group(counts)
             place = np.arange(n) + (k - (m - 1) / 2) * 0.26
             ratio = float(rate.ratio(counts))
-            label = f"{name + ': ' if name else ''}ratio {ratio:.3f}"
+            label = f"{name + ': ' if name else ''}ratio {rate_text(ratio, self.tau or 0.0)}"
+            if self.tau is not None and m > 1:
+                label += f", {'at least' if ratio >= self.tau else 'below'} τ = {self.tau:g}"
             ax.errorbar(
                 100 * value,
                 place,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -42,13 +42,26 @@ __all__ = [
 MAX_GROUP_VALUES = 20
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
+# Characters of a value in an error.
+LONGEST = 60
 # Rows compared at once when alike ones are merged.
 CHECK_ROWS = 8192
 
 
+def _named(value: Any) -> str:
+    """Write a value as it is in Python, a long one by its beginning."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _joined(texts: Sequence[str], most: int = 5) -> str:
+    """Name the first of many things, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" … and {more:,} more" if more > 0 else "")
+
+
 def _listed(values: Any, most: int = 5) -> str:
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
+    return _joined([_named(v) for v in values], most)
 
 
 Where = int | str | Callable[[Any], Any] | None
@@ -369,8 +382,8 @@ def code_known_groups(
     if codes.isna().any():
         unknown = values[codes.isna()].tolist()[0]
         raise ValueError(
-            f"sensitive_features has the group {unknown!r}, which fit did not see; it saw "
-            f"{', '.join(map(repr, index))}."
+            f"sensitive_features has the group {_named(unknown)}, which fit did not see; it saw "
+            f"{_listed(index)}."
         )
     return codes.to_numpy(dtype=np.intp)
 
@@ -391,7 +404,7 @@ def _compared(
     if len(levels) == 2 or large.all():
         return levels, np.arange(len(levels)), {}
     if large.sum() < 2:
-        sizes = ", ".join(f"{g!r}: {n}" for g, n in zip(levels.tolist(), size, strict=True))
+        sizes = _joined([f"{_named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
         raise ValueError(
             f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
             "groups, or lower min_group_size."

@@ -6,8 +6,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["summary_html"]
+from evenhand.rates import rate_text
+
+__all__ = ["ShowsSummary", "summary_html"]
 
 WIDTH, HEIGHT, MARGIN = 280, 120, 14
 STYLE = (
@@ -52,12 +56,22 @@ def _picture(model: Any) -> str:
     )
 
 
-def summary_html(model: Any) -> str:
+def _targets(model: Any) -> list[str]:
+    """Each notion with its target, in words; notions of one target together."""
+    notions = [model.notion] if isinstance(model.notion, str) else list(model.notion)
+    taus = np.broadcast_to(model.tau, (len(notions),)).tolist()
+    words = [notion.replace("_", " ") for notion in notions]
+    if len(set(taus)) == 1:
+        return [f"τ = {taus[0]:g}, {' and '.join(words)}"]
+    return [f"τ = {tau:.4g}, {word}" for tau, word in zip(taus, words, strict=True)]
+
+
+def summary_html(estimator: Any) -> str:
     """Write a short summary of a fitted classifier, with a small frontier.
 
     Parameters
     ----------
-    model : FairClassifier
+    estimator : FairClassifier, FairBoostedClassifier or Pipeline that ends in one
         Fitted.
 
     Returns
@@ -65,26 +79,57 @@ def summary_html(model: Any) -> str:
     str
         HTML; everything that came from data is escaped.
     """
-    notion = model.notion if isinstance(model.notion, str) else " and ".join(model.notion)
+    steps = [step for _, step in getattr(estimator, "steps", [])]
+    model = steps[-1] if steps else estimator
     groups = model.groups_.tolist()
     named = ", ".join(map(str, groups[:4])) + (", …" if len(groups) > 4 else "")
     mark, words = ("✓", "reached") if model.feasible_ else ("✗", "NOT reached")
+    where = getattr(model, "classifier_", model)._where
+    targets = _targets(model)
+    rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
+    scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     rows = [
-        ("target", f"τ = {np.max(model.tau):g}, {notion.replace('_', ' ')}"),
-        ("", f"{mark} {words} {model._where}"),
-        (model.frontier_.rate_name, f"{model.rate_:.3f}"),
+        *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
+        ("", f"{mark} {words} {where}"),
+        (rate, rate_text(model.rate_, float(np.max(model.tau))) + scale),
         ("accuracy", f"{model.accuracy_:.4f}"),
         ("groups", named),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
     ]
+    if steps:
+        rows.insert(0, ("steps", " → ".join(type(step).__name__ for step in steps)))
     cells = "".join(
         f'<tr><td style="opacity:.7;padding:0 12px 0 0;text-align:left">{escape(name)}</td>'
         f'<td style="text-align:left">{escape(value)}</td></tr>'
         for name, value in rows
     )
-    title = escape(type(model).__name__)
+    title = escape(type(estimator).__name__)
     return (
         f'<div style="{STYLE}"><div><strong>{title}</strong>'
         f'<table style="border:0;border-collapse:collapse;margin-top:4px">{cells}</table></div>'
         f"{_picture(model)}</div>"
     )
+
+
+class ShowsSummary:
+    """What a notebook shows of an estimator: once it is fitted, figures and a small frontier.
+
+    A mixin, before scikit-learn's classes. Until the fit, and where a pipeline ends in something
+    else, it is scikit-learn's box.
+    """
+
+    def _has_summary(self: Any) -> bool:
+        try:
+            check_is_fitted(self)
+        except NotFittedError:
+            return False
+        return hasattr(self[-1] if hasattr(self, "steps") else self, "frontier_")
+
+    def _repr_html_inner(self: Any) -> str:
+        return summary_html(self) if self._has_summary() else super()._repr_html_inner()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self: Any, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in shown and self._has_summary():
+            shown["text/html"] = summary_html(self)
+        return shown

@@ -545,8 +545,7 @@ def find_notion(
     each = np.asarray(taus, dtype=np.float64)
     if each.ndim and (single or each.shape != (len(listed),)):
         raise ValueError(
-            f"tau={taus} for notion={names!r}; give one target, or a list with one for each of "
-            "a list of notions."
+            f"tau={taus} for notion={names!r}; give one target, or as many as there are notions."
         )
     if not ((each > 0) & (each <= 1)).all():
         raise ValueError(f"tau={taus}; every target must be above 0 and at most 1.")

@@ -238,6 +238,62 @@ def overall_accuracy(counts: ArrayLike) -> FloatArray:
     return np.divide(right, every, out=np.full_like(every, np.nan), where=every > 0)
 
 
+# The normal quantile of two-sided 95% intervals.
+Z95 = 1.959963984540054
+
+
+def wilson_interval(hits: ArrayLike, trials: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Wilson's 95% interval of a share: the one method of every interval that is shown.
+
+    Certificates do not use it: they promise, and take exact bounds
+    (:func:`evenhand.selection.clopper_pearson`).
+
+    Parameters
+    ----------
+    hits, trials : array-like
+        How many rows count, of how many.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Lower and upper ends; NaN where there are no trials.
+
+    Examples
+    --------
+    >>> from evenhand.rates import wilson_interval
+    >>> [round(float(end), 3) for end in wilson_interval(36, 100)]
+    [0.273, 0.458]
+    """
+    n = np.asarray(trials, dtype=np.float64)
+    n = np.where(n > 0, n, np.nan)
+    p, z2 = np.asarray(hits, dtype=np.float64) / n, Z95 * Z95
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    # Rounding must not put the share itself outside.
+    return np.clip(middle - half, 0.0, p), np.clip(middle + half, p, 1.0)
+
+
+def rate_text(rate: float, tau: float) -> str:
+    """Write a rate with three digits, or with as many as show on which side of τ it is.
+
+    Parameters
+    ----------
+    rate, tau : float
+        The rate and what it is held against.
+
+    Examples
+    --------
+    >>> from evenhand.rates import rate_text
+    >>> rate_text(0.79996, 0.8)
+    '0.79996'
+    """
+    for digits in range(3, 16):
+        text = f"{rate:.{digits}f}"
+        if (float(text) >= tau) == (rate >= tau):
+            return text
+    return repr(float(rate))
+
+
 EQUALIZED_ODDS = WorstRate(
     "equalized_odds", (RATES["true_positive_rate"], RATES["false_positive_rate"])
 )

@@ -31,7 +31,7 @@ from scipy.special import betaincinv
 from evenhand._arrays import like, namespace
 from evenhand.engines import MemoryRows, Rows
 from evenhand.frontier import Frontier, Point, _point
-from evenhand.rates import AnyRate, WorstRate, overall_accuracy
+from evenhand.rates import AnyRate, WorstRate, overall_accuracy, rate_text
 from evenhand.rowmath import Block, float64_scores
 
 __all__ = [
@@ -474,14 +474,14 @@ class Guarantee:
 
     def __str__(self) -> str:
         alike = len({tau for _, tau in self.targets}) < 2
-        what, target = "ratio", f"tau={self.tau:g}"
+        what, target = "ratio", f"τ = {self.tau:g}"
         if not alike:
             # Ratios of several rates are measured in shares of their targets.
             what = "worst ratio, in units of its target over the strictest,"
             target = ", ".join(f"{tau:g} for the {name}" for name, tau in self.targets)
         elif len(self.targets) > 1:
             what = "worst of the ratios"
-        held = f"on {self.n_rows:,} held-out rows the {what} is {self.rate:.3f}"
+        held = f"on {self.n_rows:,} held-out rows the {what} is {rate_text(self.rate, self.tau)}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
             subject = "the ratio" if len(self.targets) < 2 else "every ratio"
@@ -493,7 +493,7 @@ class Guarantee:
             return f"no point can be certified for {target}: there is none to test"
         text = (
             f"no point can be certified for {target} with confidence {sure}: of the "
-            f"fairest, {held}, which shows no more than {self.bound:.3f}; "
+            f"fairest, {held}, which shows no more than {rate_text(self.bound, self.tau)}; "
         )
         if self.rows_needed is None:
             return text + "at these rates no number of rows would be enough"

@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand.classifier import FairClassifier
+from evenhand.notebook import ShowsSummary
 
 __all__ = [
     "ColumnPlan",
@@ -789,7 +790,7 @@ def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
     return nw.from_native(X, eager_only=True).filter(rows.tolist()).to_native()
 
 
-class FairPipeline(Pipeline):
+class FairPipeline(ShowsSummary, Pipeline):
     """A :class:`TableEncoder` before a :class:`~evenhand.FairClassifier`: from tables to answers.
 
     The groups are columns of the table itself, which are no inputs. Made by :func:`fair_pipeline`.

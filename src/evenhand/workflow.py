@@ -22,8 +22,8 @@ from evenhand.cuts import decide
 from evenhand.frontier import Frontier
 from evenhand.inputs import code_known_groups
 from evenhand.persist import SavedModel
-from evenhand.rates import RATES, Rate, group_codes, overall_accuracy
-from evenhand.selection import clopper_pearson, count_points
+from evenhand.rates import RATES, Rate, group_codes, overall_accuracy, wilson_interval
+from evenhand.selection import count_points
 from evenhand.tables import (
     FairPipeline,
     TableEncoder,
@@ -51,7 +51,6 @@ MOST_LABELS = 20
 MOST_GROUPS = 100
 # A number with more values than this needs bins.
 MOST_VALUES = 20
-CONFIDENCE = 0.95
 
 
 def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -146,9 +145,9 @@ def fingerprint(X: Any) -> str:
 
 
 def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rate of each group with its two-sided interval."""
+    """Rate of each group with its 95% interval."""
     top, bottom = rate._fractions(counts)
-    low, high = clopper_pearson(top, bottom, (1 - CONFIDENCE) / 2)
+    low, high = wilson_interval(top, bottom)
     return [
         {"value": _plain(a / b if b else np.nan), "low": _plain(x), "high": _plain(y)}
         for a, b, x, y in zip(top, bottom, low, high, strict=True)
@@ -667,6 +666,9 @@ def compare_methods(
     """
     from evenhand.peers import METHODS, compare
 
+    unknown = [method for method in methods or () if method not in METHODS]
+    if unknown:
+        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
     X, y, _ = _labelled(X, label, sensitive, missing_groups)
     groups, _ = _groups(X, sensitive, missing_groups)
     classes = np.unique(y)

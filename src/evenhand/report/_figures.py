@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.rates import Rate, WorstRate, overall_accuracy
+from evenhand.rates import Z95, Rate, WorstRate, overall_accuracy, wilson_interval
 
-# The normal quantile of two-sided 95% intervals.
-Z95 = 1.959963984540054
 NONE = "–"
 
 
@@ -112,10 +110,8 @@ def wilson(top: float, bottom: float) -> tuple[float, float] | None:
     """Wilson's 95% interval of a share; None if there are no rows."""
     if bottom <= 0:
         return None
-    p, z2 = top / bottom, Z95 * Z95
-    middle = (p + z2 / (2 * bottom)) / (1 + z2 / bottom)
-    half = Z95 / (1 + z2 / bottom) * sqrt(p * (1 - p) / bottom + z2 / (4 * bottom * bottom))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low, high = wilson_interval(top, bottom)
+    return float(low), float(high)
 
 
 def measure(
@@ -364,10 +360,12 @@ def live(
     if box:
         x0, x1, y0, y1 = box
         mark["tau"] = {"x1": scaled(tau, x0, x1), "x2": scaled(tau, x0, x1)}
+        # Above the chart, on the side where there is room for it.
+        left = tau < x0 + 0.5 * (x1 - x0)
         mark["tau.label"] = {
             "x": scaled(tau, x0, x1),
-            "text-anchor": "start" if tau < x0 + 0.15 * (x1 - x0) else "end",
-            "dx": "6" if tau < x0 + 0.15 * (x1 - x0) else "-6",
+            "text-anchor": "start" if left else "end",
+            "dx": "14" if left else "-6",
         }
         mark["chosen"] = {"visibility": "hidden"}
         mark["seen"], mark["link"] = {"visibility": "hidden"}, {"visibility": "hidden"}

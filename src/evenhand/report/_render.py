@@ -39,6 +39,7 @@ from evenhand.report._words import (
     SELECTION_WORDS,
     SLIDER_PROMISES,
     asked_sentence,
+    date_words,
     limits,
     listed,
     quoted,
@@ -113,6 +114,7 @@ def render(summary: dict[str, Any]) -> str:
         fixed=fixed,
         listed=listed,
         quoted=quoted,
+        date_words=date_words,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
@@ -66,6 +67,13 @@ SLIDER_PROMISES = {
 }
 
 
+# Not those of whoever's language the machine speaks.
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
 def listed(items: list[str], joint: str = "and") -> str:
     """Join with commas and a last "and"."""
     if len(items) < 2:
@@ -76,6 +84,16 @@ def listed(items: list[str], joint: str = "and") -> str:
 def quoted(name: str) -> str:
     """Put a name from the table in quotes, its direction of writing kept to itself."""
     return f"“\u2068{name}\u2069”"
+
+
+def date_words(text: str) -> str:
+    """Write a date as people read it; what is no date stays as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    zone = " UTC" if when.utcoffset() == timedelta(0) else ""
+    return f"{when.day} {MONTHS[when.month - 1]} {when.year}, {when:%H:%M}{zone}"
 
 
 def plural(name: str) -> str:
@@ -153,7 +171,7 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
             for notion, t in zip(asked["notions"], asked["taus"], strict=False)
         ]
         return f"{groups}, the lowest over the highest at least {listed(goals)}."
-    return f"{groups}, {fraction_words(tau)} (target τ = {tau_text(tau)})."
+    return f"{groups}, {fraction_words(tau)} (target τ\u00a0=\u00a0{tau_text(tau)})."
 
 
 def reached_sentences(

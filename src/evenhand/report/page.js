@@ -215,10 +215,10 @@
     text["off"] = "";
     if (model.box) {
       const [x0, x1, y0, y1] = model.box;
-      const x = scaled(tau, x0, x1), left = tau < x0 + 0.15 * (x1 - x0);
+      const x = scaled(tau, x0, x1), left = tau < x0 + 0.5 * (x1 - x0);
       mark["tau"] = { x1: x, x2: x };
       mark["tau.label"] =
-        { x, "text-anchor": left ? "start" : "end", dx: left ? "6" : "-6" };
+        { x, "text-anchor": left ? "start" : "end", dx: left ? "14" : "-6" };
       mark["chosen"] = { visibility: "hidden" };
       mark["seen"] = { visibility: "hidden" };
       mark["link"] = { visibility: "hidden" };
