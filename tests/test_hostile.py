@@ -104,6 +104,8 @@ REFUSED = {
     "test size 1": (GOOD, ["--test-size", "1"], "--test-size 1; give a share"),
     "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value"),
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
+    "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
+    "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
     "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "delta"),
@@ -353,6 +355,35 @@ class TestWhoIsReadTogether:
         assert result.exit_code == 0, result.output
         kinds = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
         assert (kinds["b"], kinds["c"]) == ("number", "date")
+
+    def test_dates_that_only_some_rows_make_plain(self, run, tmp_path, monkeypatch):
+        frame = table()
+        frame = frame.assign(c=["12/31/2020", *["03/04/2020", "05/06/2020", "03/01/2020"] * 66, ""])
+        frame["b"] = [f"{value:.3f}".replace(".", ",") for value in frame["b"]]
+        (tmp_path / "t.csv").write_bytes(csv(frame, sep=";"))
+        for seed in "0123":
+            result = run("train", "t.csv", *TRAIN, "--seed", seed, "--json", "--tau", "0.3")
+            assert result.exit_code == 0, result.output
+            told = json.loads(result.stdout)["data"]["decisions"]
+            told = {d["column"]: d["action"] for d in told}
+            assert "read as dates, month first" in told["c"]
+            assert "read as numbers, decimal comma" in told["b"]
+        assert run("predict", "m.model", "t.csv", "-o", "one.csv").exit_code == 0
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        assert run("predict", "m.model", "t.csv", "-o", "many.csv").exit_code == 0
+        one, many = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("one", "many"))
+        pd.testing.assert_frame_equal(one, many, rtol=1e-12)
+
+    def test_identifiers_are_dropped_unless_asked_for(self, run, tmp_path):
+        rng = np.random.default_rng(0)
+        frame = table().assign(id=rng.permutation(9999)[:200])
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        for options, kind in ([], "dropped"), (["--kind", "id=number"], "number"):
+            result = run("train", "t.csv", *TRAIN, *options, "--json", "--tau", "0.3")
+            told = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
+            assert told["id"] == kind
 
 
 class TestNothingIsLost:

@@ -30,6 +30,7 @@ ORDER = [
     "averaging",
     "classifier",
     "boosted",
+    "columns",
     "tables",
     "files",
     "persist",

@@ -27,6 +27,8 @@ def people(n=300, labels=2):
         "x": np.where(np.arange(n) % 9 == 0, np.nan, x),
         "job": rng.choice(["a", "b", "ü <c>"], n),
         "day": pd.date_range("2021-01-01", periods=n, freq="3D"),
+        "signed": pd.date_range("2019-01-01", periods=n, freq="4D").strftime("%d.%m.%Y"),
+        "paid": [f"{i * 37 % 400},{i % 100:02d} €" for i in range(n)],
         "sex": sex,
         "age": rng.integers(20, 70, n),
     }
@@ -165,6 +167,10 @@ class TestHostile:
                 "no plan of a column",
             ),
             (state(lambda s: s["encoder"]["params"].update(evil=1)), "unexpected keyword"),
+            (
+                state(lambda s: s["encoder"]["plans"][0].update(written="upside down")),
+                "a number is not written 'upside down'",
+            ),
             (state(lambda s: s["classifier"].pop("frontier")), "KeyError"),
             (
                 lambda m: m.update({"manifest.json": b'{"format": "evenhand-model"}'}),
@@ -223,6 +229,16 @@ class TestHostile:
             load_model(tmp_path / "m")
 
 
+def test_models_that_do_not_say_how_values_are_written(saved, tmp_path):
+    def forget(state):
+        for plan in state["encoder"]["plans"]:
+            del plan["written"]
+
+    (tmp_path / "m").write_bytes(rewritten(saved, state(forget)))
+    encoder = load_model(tmp_path / "m").model.named_steps["encoder"]
+    assert {plan.written for plan in encoder.plans_} == {""}
+
+
 class TestSaving:
     def test_what_cannot_be_saved(self, tmp_path):
         X, y = people()
@@ -274,6 +290,8 @@ class TestOnnx:
         new = X.copy()
         new.loc[::5, "job"] = "never seen"
         new.loc[::7, "job"] = None
+        told = session.get_modelmeta().custom_metadata_map
+        assert told["read paid"] == "number, decimal comma, in €"
         label, score = session.run(["label", "score"], onnx_feeds(model, new))
         assert (model[-1].classes_[label] == model.predict(new)).all()
         ours = model[-1].decision_function(model[:-1].transform(new))

@@ -320,6 +320,16 @@ def train(
     exclude: Annotated[
         list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
     ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "How to read a column, as id=number, zip=category or 'born=date, month first'; it "
+                "is then no identifier. May be repeated."
+            ),
+            show_default="found out",
+        ),
+    ] = None,
     bins: Annotated[
         str | None,
         typer.Option(
@@ -370,6 +380,7 @@ def train(
                 missing_groups=missing_groups.value,
                 sensitive_inputs=sensitive_inputs,
                 exclude=exclude or [],
+                kinds=_kinds(kind or []),
                 title=title,
                 command=_command(),
                 seed=seed,
@@ -412,6 +423,17 @@ def _bins(text: str | None) -> Any:
             f"--bins {text!r}; give a number of bins or edges such as 30,45,60."
         ) from None
     return int(values[0]) if len(values) == 1 and "," not in text else values
+
+
+def _kinds(texts: list[str]) -> dict[str, str]:
+    """Tell column and kind from texts such as zip=category."""
+    kinds = {}
+    for text in texts:
+        column, found, kind = text.rpartition("=")
+        if not found:
+            raise ValueError(f"--kind {text!r}; name a column and its kind, as in zip=category.")
+        kinds[column] = kind
+    return kinds
 
 
 def _notes(caught: list[warnings.WarningMessage]) -> list[str]:

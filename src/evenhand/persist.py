@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from evenhand._versions import package_version
 from evenhand.classifier import FairClassifier, FairnessWarning
+from evenhand.columns import check_written
 from evenhand.frontier import Frontier, Point
 from evenhand.rates import AnyRate, Rate, WorstRate
 from evenhand.selection import HeldOut
@@ -483,8 +484,11 @@ def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
     known = {field.name for field in fields(ColumnPlan)}
     plans = []
     for plan in state["plans"]:
+        # Models of earlier versions do not say how values are written: in one way only.
+        plan = {"written": ""} | plan
         if set(plan) != known or plan["kind"] not in ("number", "category", "date", "dropped"):
             raise ValueError(f"no plan of a column: {plan!r}")
+        check_written(plan["kind"], plan["written"])
         plans.append(
             ColumnPlan(
                 str(plan["column"]),
@@ -497,6 +501,7 @@ def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
                 bool(plan["indicator"]),
                 bool(plan["tolerant"]),
                 tuple(map(str, plan["categories"])),
+                plan["written"],
             )
         )
     return TableEncoder.from_plans(plans, sparse=bool(state["sparse"]), **state["params"])

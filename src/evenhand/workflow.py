@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand._versions import package_version
 from evenhand.classifier import FairClassifier
+from evenhand.columns import as_frame, listed, read_texts
 from evenhand.cuts import decide
 from evenhand.frontier import Frontier
 from evenhand.inputs import code_known_groups
@@ -27,9 +28,6 @@ from evenhand.selection import clopper_pearson, count_points
 from evenhand.tables import (
     FairPipeline,
     TableEncoder,
-    _frame,
-    _listed,
-    _texts,
     fair_pipeline,
     take_table_rows,
 )
@@ -72,10 +70,10 @@ def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], N
         Labels of the rows that have one, as whole numbers where all are, else as text; and which
         rows those are.
     """
-    frame = _frame(X)
+    frame = as_frame(X)
     if label not in frame.columns:
-        raise ValueError(f"the table has no column {label!r}; it has {_listed(frame.columns)}.")
-    texts = _texts(frame[label])
+        raise ValueError(f"the table has no column {label!r}; it has {listed(frame.columns)}.")
+    texts = read_texts(frame[label])
     known = np.array([t is not None for t in texts])
     if not known.any():
         raise ValueError(f"column {label!r} has no value in any row.")
@@ -88,7 +86,7 @@ def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], N
     if len(distinct) > MOST_LABELS:
         raise ValueError(
             f"column {label!r} has {len(distinct):,} different values, such as "
-            f"{_listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+            f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
         )
     try:
         numbers = np.array([int(v) for v in values])
@@ -103,7 +101,7 @@ def _as_label(text: str | None, classes: NDArray[Any], column: str, option: str)
         if str(value) == text:
             return value
     raise ValueError(
-        f"{option} {text!r} is no value of column {column!r}; it has {_listed(classes.tolist())}."
+        f"{option} {text!r} is no value of column {column!r}; it has {listed(classes.tolist())}."
     )
 
 
@@ -133,10 +131,10 @@ def _groups(
 
 def fingerprint(X: Any) -> str:
     """Give a short mark of a table's values, which another table hardly has."""
-    frame = _frame(X)
+    frame = as_frame(X)
     digest = hashlib.sha256()
     for name in frame.columns:
-        values = pd.Series(_texts(frame[name]), dtype=object)
+        values = pd.Series(read_texts(frame[name]), dtype=object)
         digest.update(name.encode())
         digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
@@ -198,7 +196,7 @@ def audit(
     """
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
-    n_rows = len(_frame(X))
+    n_rows = len(as_frame(X))
     groups, kept = _groups(X, sensitive, missing_groups)
     X = X if kept.all() else take_table_rows(X, kept)
     dropped = [{"reason": "without a group", "n": int((~kept).sum())}]
@@ -221,13 +219,13 @@ def audit(
         if strange:
             raise ValueError(
                 f"column {columns[1]!r} has the value {strange[0]!r}, which column {columns[0]!r} "
-                f"has not ({_listed(np.unique(first).tolist())})."
+                f"has not ({listed(np.unique(first).tolist())})."
             )
     classes = np.unique(first)
     if favourable is None and len(classes) > 2:
         raise ValueError(
             f"column {columns[0]!r} has {len(classes)} different values "
-            f"({_listed(classes.tolist())}); say which is favourable with --favourable."
+            f"({listed(classes.tolist())}); say which is favourable with --favourable."
         )
     good = (
         classes[-1]
@@ -308,6 +306,7 @@ def train(
     missing_groups: str = "error",
     sensitive_inputs: bool = False,
     exclude: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
     title: str = "table",
     command: str = "",
     seed: int = 0,
@@ -335,6 +334,8 @@ def train(
         Whether the sensitive columns are inputs as well.
     exclude : sequence of str
         Further columns that are no inputs.
+    kinds : mapping of str to str, optional
+        How to read columns, as of :class:`~evenhand.TableEncoder`; found out by default.
     title, command : str
         What to call the table, and how the training can be repeated.
     seed : int, default=0
@@ -360,10 +361,9 @@ def train(
         params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
     # What a column holds is seen on all rows, so that it does not depend on who is held back.
     outside = [label, *exclude]
-    look = TableEncoder(exclude=outside, sensitive=() if sensitive_inputs else list(sensitive))
-    plans = look.fit(X, y).plans_
-    kinds = {p.column: p.kind for p in plans if p.tolerant or p.kind == "category"}
-    outside += [p.column for p in plans if "identifier" in p.action and p.kind == "dropped"]
+    hidden = () if sensitive_inputs else list(sensitive)
+    look = TableEncoder(exclude=outside, sensitive=hidden, kinds=kinds)
+    look.fit(X, y)
     X_test = y_test = None
     if test is not None:
         X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups, bins)
@@ -383,10 +383,7 @@ def train(
         random_state=seed,
         **params,
     )
-    pipeline.fit(X, y)
-    words = {p.column: p for p in plans if "identifier" in p.action and p.kind == "dropped"}
-    encoder = pipeline.named_steps["encoder"]
-    encoder.plans_ = [words.get(p.column, p) for p in encoder.plans_]
+    pipeline.fit(X, y, encoder__readings=look.readings_)
     model: FairClassifier = pipeline[-1]
     facts: dict[str, Any] = {
         "title": title,
@@ -681,7 +678,7 @@ def compare_methods(
     wanted = list(
         methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
     )
-    table = X if isinstance(X, pd.DataFrame) else _frame(X).to_pandas()
+    table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
     return compare(
         table,
         (y == good).astype(int),
@@ -731,7 +728,7 @@ def dataset_frame(name: str) -> pd.DataFrame:
 
     if name not in datasets.DATASETS:
         raise ValueError(
-            f"there is no dataset {name!r}; there are {_listed(list(datasets.DATASETS))}."
+            f"there is no dataset {name!r}; there are {listed(list(datasets.DATASETS))}."
         )
     record = datasets.DATASETS[name]
     data = getattr(datasets, record.loader)()
