@@ -4,8 +4,10 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import re
 import zipfile
+from csv import reader as csv_reader
 
 import numpy as np
 import pandas as pd
@@ -69,6 +71,23 @@ REFUSED = {
     "nameless column": (b"a,,g,y\n1,2,f,0\n", [], "no name for column 2"),
     "ragged, long row": (b"a,g,y\n1,f,0\n1,f,0,9\n2,m,1\n", [], "4 fields in line 3 and 3 in its"),
     "ragged, short row": (b"a,g,y\n1,f,0\n1,f\n2,m,1\n", [], "2 fields in line 3 and 3 in its"),
+    "ragged, short row far down": (
+        csv(table(5000)) + b"1,2\n" + GOOD, [], "has 2 fields in line 5002 and 5 in its header",
+    ),
+    "ragged, long row far down": (
+        csv(table(5000)) + b"1,2,u,f,0,9\n", [], "has 6 fields in line 5002 and 5 in its header",
+    ),
+    "ragged among quotes": (
+        csv(table(5000).assign(c='two\n"lines", yes')) + b'1,"2,3"\n', [],
+        "has 2 fields in line 10002 and 5",
+    ),
+    "ragged among stray quotes": (
+        csv(table(5000)) + b'1,2,5" u,f,0\n1,2\n1,2,6" u,f,0\n', [], "has 2 fields in line 5003",
+    ),
+    "ragged, utf-16": (
+        (csv(table(5000)) + b"1,2\n").decode().encode("utf-16"), [], "has 2 fields in line 5002",
+    ),
+    "latin-1 far down": (csv(table(50_000)) + b"1,2,\xe9,f,0\n", [], "not utf-8 text .*encoding"),
     "latin-1": (changed(c="é").decode().encode("latin-1"), [], "not utf-8 text .*--encoding"),
     "no such encoding": (GOOD, ["--encoding", "klingon"], "no encoding 'klingon'"),
     "utf-16 without its mark": (GOOD.decode().encode("utf-16-le"), [], "no table of text"),
@@ -121,7 +140,14 @@ ACCEPTED = {
     "tabs": (csv(table(), sep="\t"), []),
     "bars, said so": (csv(table(), sep="|"), ["--delimiter", "|"]),
     "utf-8 with mark": (b"\xef\xbb\xbf" + GOOD, []),
+    "utf-8 with mark, said so": (b"\xef\xbb\xbf" + GOOD, ["--encoding", "utf-8"]),
+    "utf-8 with mark and quotes": (b"\xef\xbb\xbf" + csv(table(), quoting=1), []),
     "utf-16": (GOOD.decode().encode("utf-16"), []),
+    "utf-32": (GOOD.decode().encode("utf-32"), []),
+    "utf-32, big end first": (b"\0\0\xfe\xff" + GOOD.decode().encode("utf-32-be"), []),
+    "old line ends": (csv(table(), lineterminator="\r"), []),
+    "blank lines": (GOOD.replace(b"\n", b"\n\n \n"), []),
+    "inches": (changed(c=['5" nail', '7" nail'] * 100).replace(b'"5"" nail"', b'5" nail'), []),
     "latin-1, said so": (
         csv(table().assign(c=["é", "o"] * 100)).decode().encode("latin-1"),
         ["--encoding", "latin-1"],
@@ -261,6 +287,51 @@ class TestPredict:
         assert (tmp_path / "out.csv").read_text() == "precious"
         assert len(list(tmp_path.iterdir())) == 4
 
+    def test_a_bad_value_far_down(self, run, tmp_path, monkeypatch):
+        values = [1.0] * 200
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        for bad, message in (("oops", "now 'oops' in row 151;"), ("inf", "first in row 151;")):
+            values[150] = bad
+            (tmp_path / "n.csv").write_bytes(changed(a=values))
+            result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+            assert result.exit_code == 1
+            assert message in result.stderr
+
+    @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "zst", "parquet"])
+    def test_written_as_the_name_says(self, run, tmp_path, monkeypatch, suffix):
+        from evenhand.files import read_table
+
+        if suffix in ("zst", "parquet"):
+            pytest.importorskip("pyarrow")
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        out = f"out.{suffix}" if suffix == "parquet" else f"out.csv.{suffix}"
+        assert run("predict", "m.model", "t.csv", "--keep", "c", "-o", "out.csv").exit_code == 0
+        assert run("predict", "m.model", "t.csv", "--keep", "c", "-o", out).exit_code == 0
+        plain = (tmp_path / "out.csv").read_bytes()
+        written = (tmp_path / out).read_bytes()
+        if suffix == "parquet":
+            found = pd.read_parquet(tmp_path / out)
+            pd.testing.assert_frame_equal(
+                found, pd.read_csv(tmp_path / "out.csv"), check_dtype=False
+            )
+            return
+        unpack = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}
+        if suffix in unpack:
+            assert unpack[suffix](written) == plain
+        assert written[:4] != plain[:4]
+        pd.testing.assert_frame_equal(read_table(tmp_path / out), read_table(tmp_path / "out.csv"))
+
+    def test_values_are_written_as_they_are(self, run, tmp_path):
+        odd = ["=1+1", "@SUM(A1)", "-2+3", "+x", "0012", "1e5", "a,b", 'say "hi"', "7.10"]
+        (tmp_path / "n.csv").write_bytes(changed(name=(odd * 23)[:200]))
+        assert run("predict", "m.model", "n.csv", "--keep", "name", "-o", "out.csv").exit_code == 0
+        kept = pd.read_csv(tmp_path / "out.csv", dtype=str)["name"]
+        assert kept.tolist() == (odd * 23)[:200]
+
     def test_unseen_values_and_columns(self, run, tmp_path):
         (tmp_path / "n.csv").write_bytes(changed(c="never seen", extra=1))
         assert run("predict", "m.model", "n.csv", "-o", "out.csv").exit_code == 0
@@ -384,6 +455,39 @@ class TestWhoIsReadTogether:
             result = run("train", "t.csv", *TRAIN, *options, "--json", "--tau", "0.3")
             told = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
             assert told["id"] == kind
+
+
+def first_ragged(data, n_fields):
+    """Fields and line of the first row that has not so many."""
+    rows = csv_reader(io.StringIO(data.decode(), newline=""), skipinitialspace=True)
+    for row in rows:
+        if row not in ([], [""]) and len(row) != n_fields:
+            return len(row), rows.line_num
+    return None
+
+
+def test_ragged_rows_are_those_that_python_finds():
+    from evenhand.files import TableFileError, _FieldCount
+
+    rng = np.random.default_rng(0)
+    cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', ' "s,p"', "ü", '"a"b']
+    found = 0
+    for _ in range(2000):
+        k = int(rng.integers(1, 4))
+        sizes = np.where(rng.random(12) < 0.95, k, rng.integers(1, 5, 12))
+        ends = rng.choice(["\n", "\n", "\r\n", "\n\n"], 12)
+        text = "".join(",".join(rng.choice(cells, n)) + e for n, e in zip(sizes, ends, strict=True))
+        data, count, told = text.encode(), _FieldCount(k, ",", "t.csv"), None
+        step = int(rng.integers(1, 40))
+        try:
+            for at in range(0, len(data), step):
+                count.feed(data[at : at + step])
+            count.feed(b"", last=True)
+        except TableFileError as error:
+            told = tuple(map(int, re.findall(r"has (\d+) .* line (\d+)", str(error))[0]))
+        assert told == first_ragged(data, k), data
+        found += told is not None
+    assert found > 200
 
 
 class TestNothingIsLost:

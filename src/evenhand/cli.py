@@ -448,6 +448,13 @@ def _write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
+def _write_table(path: Path, frame: Any) -> None:
+    from evenhand.files import write_chunks
+    from evenhand.persist import write_atomically
+
+    write_atomically(path, lambda file: write_chunks([frame], file, str(path)))
+
+
 def _table(
     file: str | None,
     demo: str | None,
@@ -578,7 +585,17 @@ def pick(
 def predict(
     model: ModelFile,
     file: File,
-    out: Annotated[str, typer.Option("--out", "-o", help="CSV to write; - is standard output.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            help=(
+                "File to write: CSV, compressed if the name ends in .gz, .bz2, .xz, .zip or .zst; "
+                "Parquet if it ends in .parquet; - is CSV on standard output."
+            ),
+        ),
+    ],
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Column of FILE to copy to the output; may be repeated."),
@@ -590,17 +607,18 @@ def predict(
     """Predict in a stream; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
         from evenhand import persist
+        from evenhand.files import write_chunks
 
         saved = _load(model)
-        delimiter = _one_character(delimiter)
+        answers = _predict(saved.model, file, keep or [], _one_character(delimiter), encoding)
         if out == "-":
-            n = _predict(saved.model, file, sys.stdout.buffer, keep or [], delimiter, encoding)
+            write_chunks(answers, sys.stdout.buffer, out)
             return
         _writable(Path(out), file, model)
         written: list[int] = []
 
         def write(handle: Any) -> None:
-            written.append(_predict(saved.model, file, handle, keep or [], delimiter, encoding))
+            written.append(write_chunks(answers, handle, out))
 
         persist.write_atomically(out, write)
         n = written[0]
@@ -611,10 +629,12 @@ def predict(
 
 
 def _predict(
-    model: Any, file: str, handle: Any, keep: list[str], delimiter: str | None, encoding: str | None
-) -> int:
+    model: Any, file: str, keep: list[str], delimiter: str | None, encoding: str | None
+) -> Iterator[Any]:
+    """Give the answers for one part of a file after the other."""
     import pandas as pd
 
+    from evenhand.columns import CellError
     from evenhand.files import read_chunks
 
     n = 0
@@ -624,14 +644,15 @@ def _predict(
                 if name not in chunk.columns:
                     raise ValueError(f"{file} has no column {name!r} to keep.")
             table = chunk[keep].reset_index(drop=True)
-            proba = model.predict_proba(chunk)
-            answer = {"prediction": model.predict(chunk)}
+            try:
+                proba = model.predict_proba(chunk)
+                answer = {"prediction": model.predict(chunk)}
+            except CellError as error:
+                raise error.moved(n) from None
             labels = model[-1].classes_.tolist()
             answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
-            table = pd.concat([table, pd.DataFrame(answer)], axis=1)
-            handle.write(table.to_csv(index=False, header=not n, lineterminator="\n").encode())
+            yield pd.concat([table, pd.DataFrame(answer)], axis=1)
             n += len(chunk)
-    return n
 
 
 @app.command(
@@ -693,7 +714,7 @@ def compare(
             verbose=0 if as_json or not sys.stderr.isatty() else 1,
         )
         if out is not None:
-            _write_text(out, table.to_csv(index=False, lineterminator="\n"))
+            _write_table(out, table)
     if as_json:
         typer.echo(table.to_json(orient="records"))
     else:
@@ -725,7 +746,7 @@ def datasets(
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
             _writable(out)
             frame = dataset_frame(name)
-            _write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+            _write_table(out, frame)
         about = {"out": str(out), "rows": len(frame)}
         typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
         return
