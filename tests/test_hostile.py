@@ -125,6 +125,13 @@ REFUSED = {
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
     "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
+    "bins of what": (
+        changed(age=np.arange(200) % 50), ["--sensitive", "age", "--bins", "30"],
+        "2 sensitive columns; say which has them",
+    ),
+    "bins of another": (GOOD, ["--bins", "a=2"], "for column 'a', which is not sensitive"),
+    "bins twice": (GOOD, ["--bins", "3", "--bins", "g=2"], "say once for each column"),
+    "bins of text": (GOOD, ["--bins", "2"], "'g' has bins, and the value '.', which is no number"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
     "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "delta"),
@@ -181,6 +188,14 @@ ACCEPTED = {
         ["--missing-groups", "group", "--tau", "0.01"],
     ),
     "ages in bins": (changed(g=np.arange(200) % 60 + 20), ["--bins", "35,50", "--tau", "0.01"]),
+    "ages in bins, by name": (
+        changed(g=np.arange(200) % 60 + 20),
+        ["--bins", "g=35,50", "--tau", "0.01"],
+    ),
+    "ages in bins, crossed": (
+        changed(age=np.arange(200) % 60 + 20),
+        ["--sensitive", "age", "--bins", "age=2", "--tau", "0.01"],
+    ),
     "booleans": (changed(c=[True, False] * 100), []),
     "large numbers": (changed(a=np.arange(200) * 1e12), []),
     "blanks after commas": (GOOD.replace(b",", b", "), []),
@@ -380,6 +395,28 @@ class TestAudit:
         result = run("audit", "t.csv", "--sensitive", "g", *options)
         assert result.exit_code == 1, result.output
         assert re.search(message, result.stderr), result.stderr
+
+    @pytest.mark.parametrize("command", ["audit", "compare"])
+    def test_bins(self, run, tmp_path, command):
+        frame = table().assign(age=np.arange(200) % 60 + 20)
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        args = [command, "t.csv", "--label", "y", "--sensitive", "age", "--json"]
+        if command == "compare":
+            args += ["--method", "evenhand", "--splits", "1", "--tau", "0.1"]
+        refused = run(*args)
+        assert refused.exit_code == 1
+        assert "for example --bins age=30,45,60" in refused.stderr
+        found = run(*args, "--bins", "50,", "--tau", "0.01")
+        crossed = run(*args, "--sensitive", "g", "--bins", "age=50,", "--tau", "0.01")
+        assert found.exit_code == crossed.exit_code == 0, crossed.output
+        if command == "audit":
+            names = frame["age"].map(lambda age: "below 50" if age < 50 else "from 50")
+            rates = frame.groupby([names, "g"])["y"].mean()
+            told = json.loads(crossed.stdout)
+            assert told["groups"] == [", ".join(group) for group in rates.index]
+            shown = [g["value"] for g in told["rates"]["selection_rate"]]
+            assert shown == pytest.approx(rates.tolist())
+            assert json.loads(found.stdout)["groups"] == ["below 50", "from 50"]
 
     def test_exit_codes(self, run, tmp_path):
         y = table()["y"]

@@ -48,6 +48,7 @@ CASES = {
     ),
     "equalized odds": ("sex", {"notion": "equalized_odds", "tau": 0.5}, 2),
     "bins": ("age", {"bins": [35, 50], "tau": 0.3}, 2),
+    "crossed bins": (["age", "sex"], {"bins": {"age": 2}, "tau": 0.2, "group_cuts": True}, 2),
     "smaller label": ("sex", {"pos_label": 0}, 2),
     "three labels": ("sex", {"tau": 0.3}, 3),
     "noise": ("sex", {"extra_column": "noise", "random_state": 3}, 2),
@@ -172,6 +173,10 @@ class TestHostile:
                 "a number is not written 'upside down'",
             ),
             (state(lambda s: s["classifier"].pop("frontier")), "KeyError"),
+            (
+                state(lambda s: s["pipeline"].update(edges={"sex": [3, 1]})),
+                "no edges of bins of column 'sex'",
+            ),
             (
                 lambda m: m.update({"manifest.json": b'{"format": "evenhand-model"}'}),
                 "format version None",

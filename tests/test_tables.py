@@ -410,6 +410,54 @@ class TestPipeline:
         model = fair_pipeline(["sex", "old"], tau=0.5).fit(X, y)
         assert model[-1].groups_.tolist() == ["f, 0", "f, 1", "m, 0", "m, 1"]
 
+    def test_bins_are_crossed(self, people):
+        X, y = people
+        X = X.assign(age=np.random.default_rng(2).integers(18, 70, 400).astype(str))
+        params = {"bins": {"age": [30, 50]}, "tau": 0.3, "group_cuts": True}
+        model = fair_pipeline(["age", "sex"], **params).fit(X, y)
+        bins = pd.cut(X["age"].astype(int), [0, 29, 49, 99], labels=["below", "30 to", "from"])
+        assert model[-1].groups_.tolist() == [
+            "30 to 50, f", "30 to 50, m", "below 30, f", "below 30, m", "from 50, f", "from 50, m",
+        ]  # fmt: skip
+        groups, _ = model.groups(X)
+        assert all(g.startswith(b) for g, b in zip(groups["age"], bins, strict=True))
+        some = X.iloc[:7].assign(age="44")  # where the edges lie was learned
+        assert set(model.groups(some)[0]["age"]) == {"30 to 50"}
+        assert model.predict(some).shape == (7,)
+        with pytest.raises(ValueError, match="'age' has bins, and the value 'old', which is no"):
+            model.predict(some.assign(age="old"))
+
+    def test_so_many_crossed_bins(self, people):
+        X, y = people
+        X = X.assign(age=np.where(np.arange(400) % 5, np.arange(400) % 50, np.nan))
+        model = fair_pipeline(["age", "sex"], bins={"age": 3}, tau=0.1, missing_groups="group")
+        model.fit(X, y)
+        assert len(model.edges_["age"]) == 2
+        assert len(model[-1].groups_) == 8
+        assert "(missing), f" in model[-1].groups_
+
+    def test_bins_of_one_column_are_the_classifiers(self, people):
+        X, y = people
+        X = X.assign(age=np.arange(400) % 50)
+        one = fair_pipeline("age", bins={"age": [25]}, tau=0.3).fit(X, y)
+        two = fair_pipeline("age", bins=[25], tau=0.3).fit(X, y)
+        np.testing.assert_array_equal(one[-1].coef_, two[-1].coef_)
+        assert one[-1].bins == [25]
+
+    @pytest.mark.parametrize(
+        ("bins", "message"),
+        [
+            ([30], "2 sensitive columns; say which has them, as in sex=30,45,60"),
+            ({"age": [30]}, "for column 'age', which is not sensitive; sensitive are 'sex', 'old'"),
+            ({"old": 1}, "'old' has bins=1; give two bins or more"),
+            ({"sex": 2}, "'sex' has bins, and the value '.', which is no number"),
+        ],
+    )
+    def test_bad_bins(self, people, bins, message):
+        X, y = people
+        with pytest.raises(ValueError, match=message):
+            fair_pipeline(["sex", "old"], bins=bins).fit(X, y)
+
     def test_missing_groups(self, people):
         X, y = people
         X = X.assign(sex=X["sex"].mask(np.arange(400) % 8 == 0))

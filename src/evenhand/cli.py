@@ -118,6 +118,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
 
 
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "For a sensitive number such as age: how many bins, or edges as 30,45,60. With several "
+            "--sensitive columns as age=30,45,60; may be repeated."
+        )
+    ),
+]
+
+
 class Missing(StrEnum):
     """What to do with rows that have no group."""
 
@@ -225,6 +236,7 @@ def audit(
         ),
     ] = None,
     tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -242,6 +254,7 @@ def audit(
             favourable=favourable,
             privileged=privileged,
             missing_groups=missing_groups.value,
+            bins=_bins(bins),
             tau=_target(tau),
         )
     if as_json:
@@ -330,12 +343,7 @@ def train(
             show_default="found out",
         ),
     ] = None,
-    bins: Annotated[
-        str | None,
-        typer.Option(
-            help="For a sensitive number such as age: how many bins, or edges as 30,45,60."
-        ),
-    ] = None,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     demo: Annotated[
         str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
@@ -413,16 +421,25 @@ def _command() -> str:
     return shlex.join(["evenhand", *sys.argv[1:]])
 
 
-def _bins(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"--bins {text!r}; give a number of bins or edges such as 30,45,60."
-        ) from None
-    return int(values[0]) if len(values) == 1 and "," not in text else values
+def _bins(texts: list[str] | None) -> Any:
+    """Tell bins from texts such as 30,45,60, or those of each column from age=30,45,60."""
+    found = {}
+    for text in texts or []:
+        column, named, bins = text.rpartition("=")
+        if column in found or (texts and len(texts) > 1 and not named):
+            raise ValueError(
+                f"--bins {text!r}; say once for each column which it has, as in age=30,45,60."
+            )
+        try:
+            # A comma alone makes one edge of a number.
+            values = [float(part) for part in bins.removesuffix(",").split(",")]
+        except ValueError:
+            raise ValueError(
+                f"--bins {text!r}; give a number of bins or edges such as 30,45,60, after a column "
+                "and = if there are several."
+            ) from None
+        found[column] = int(values[0]) if len(values) == 1 and "," not in bins else values
+    return found.get("", found or None)
 
 
 def _kinds(texts: list[str]) -> dict[str, str]:
@@ -687,6 +704,7 @@ def compare(
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -711,6 +729,7 @@ def compare(
             jobs=jobs,
             seed=seed,
             missing_groups=missing_groups.value,
+            bins=_bins(bins),
             verbose=0 if as_json or not sys.stderr.isatty() else 1,
         )
         if out is not None:

@@ -153,6 +153,8 @@ def model_writer(model: Any, *, facts: Mapping[str, Any] | None = None) -> Calla
             "sensitive": list(model.sensitive),
             "missing_groups": model.missing_groups,
             "n_dropped": getattr(model, "n_dropped_", 0),
+            "bins": {name: np.asarray(bins).tolist() for name, bins in (model.bins or {}).items()},
+            "edges": {name: edges.tolist() for name, edges in model.edges_.items()},
         }
         state["encoder"] = {
             "params": encoder.get_params(),
@@ -244,6 +246,9 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             missing_groups=about["missing_groups"],
         )
         pipeline.n_dropped_ = int(about["n_dropped"])
+        # Models of earlier versions have no bins that are crossed.
+        pipeline.bins = about.get("bins") or None
+        pipeline.edges_ = _edges_from(about)
         return SavedModel(pipeline, state["facts"])
     except UNREADABLE as error:
         what = str(error).splitlines()[0][:200] if str(error) else ""
@@ -478,6 +483,16 @@ def _classifier_from(
         # Whoever saved a model that misses its target was told.
         warnings.simplefilter("ignore", FairnessWarning)
         return model._choose()
+
+
+def _edges_from(about: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    edges = {}
+    for name, values in about.get("edges", {}).items():
+        edges[name] = np.array(values, dtype=np.float64)
+        rising = edges[name].ndim == 1 and bool((np.diff(edges[name]) > 0).all())
+        if name not in about["sensitive"] or not rising or not np.isfinite(edges[name]).all():
+            raise ValueError(f"no edges of bins of column {name!r}")
+    return edges
 
 
 def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:

@@ -10,9 +10,10 @@ values that can be shown, saved and restored. :func:`fair_pipeline` puts it befo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import narwhals as nw
@@ -42,6 +43,7 @@ from evenhand.columns import (
     read_numbers,
     read_texts,
 )
+from evenhand.inputs import bin_edges, bin_names
 
 __all__ = [
     "ColumnPlan",
@@ -633,7 +635,9 @@ def _mark(values: NDArray[Any]) -> Any:
 # ---- the pipeline ----------------------------------------------------------------------------
 
 
-def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> pd.DataFrame:
+def group_values(
+    X: Any, sensitive: Sequence[str], *, numbers: bool | Collection[str] = False
+) -> pd.DataFrame:
     """Give a table's sensitive columns, None where a value is missing.
 
     Parameters
@@ -642,8 +646,9 @@ def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> 
         The table.
     sensitive : sequence of str
         Names of columns.
-    numbers : bool, default=False
-        Whether numbers written as text are numbers, because bins are to be made of them.
+    numbers : bool or collection of str, default=False
+        Whether numbers written as text are numbers, because bins are to be made of them; or the
+        columns of which they are.
 
     Returns
     -------
@@ -659,13 +664,46 @@ def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> 
                 f"{listed(frame.columns)}."
             )
         number = frame[name].dtype.is_numeric()
-        if numbers and not number:
+        if not number and (numbers if isinstance(numbers, bool) else name in numbers):
             number = all(map(is_number, known_values(read_texts(frame[name]))))
         values: Any = read_numbers(frame[name], name) if number else read_texts(frame[name])
         if number and not np.isnan(values).any() and (values % 1 == 0).all():
             values = values.astype(np.int64)
         columns[name] = pd.Series(values, dtype=None if number else object)
     return pd.DataFrame(columns)
+
+
+def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Find the edges of the bins of each column that has some, on the rows that have a value."""
+    edges = {}
+    for name, wanted in bins_by_column(bins, list(values.columns)).items():
+        if np.ndim(wanted) == 0 and not (isinstance(wanted, Integral) and int(wanted) >= 2):
+            raise ValueError(
+                f"column {name!r} has bins={wanted!r}; give two bins or more, or their edges."
+            )
+        known = _numbers_for_bins(values, name).dropna()
+        edges[name] = bin_edges(known.to_numpy(dtype=np.float64), wanted)
+    return edges
+
+
+def _numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
+    """Give a column of which bins are made; refuse what is no number."""
+    column = values[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        words = [str(v) for v in column.dropna() if not is_number(str(v))]
+        if words:
+            raise ValueError(
+                f"column {name!r} has bins, and the value {words[0]!r}, which is no number; "
+                "correct it, or ask for no bins."
+            )
+    return column
+
+
+def _in_bins(values: pd.Series, edges: NDArray[np.float64]) -> pd.Series:
+    """Give the name of each value's bin, None where it is missing."""
+    numbers = values.to_numpy(dtype=np.float64)
+    names = bin_names(edges)[np.searchsorted(edges, numbers, side="right")]
+    return pd.Series(names, index=values.index, dtype=object).where(~np.isnan(numbers), None)
 
 
 def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
@@ -687,6 +725,9 @@ class FairPipeline(Pipeline):
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group: refuse them, leave them out of the fit, or make them a
         group of their own, ``"(missing)"``. It is never guessed.
+    bins : mapping of str to (int or sequence of float), optional
+        Sensitive columns that are numbers, such as age: how many bins of equal size, or the edges
+        between them. The bins are then values like any other, and may be crossed.
     transform_input, memory, verbose
         As of scikit-learn's Pipeline.
 
@@ -694,6 +735,8 @@ class FairPipeline(Pipeline):
     ----------
     n_dropped_ : int
         Rows that were left out because they have no group.
+    edges_ : dict of str to ndarray
+        Edges of the bins of each column in ``bins``.
     """
 
     def __init__(
@@ -702,6 +745,7 @@ class FairPipeline(Pipeline):
         *,
         sensitive: Sequence[str] = (),
         missing_groups: str = "error",
+        bins: Mapping[str, Any] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
@@ -709,6 +753,7 @@ class FairPipeline(Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.sensitive = sensitive
         self.missing_groups = missing_groups
+        self.bins = bins
 
     def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
         """Find each row's group, and which rows have one.
@@ -727,8 +772,11 @@ class FairPipeline(Pipeline):
             raise ValueError(
                 f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
             )
-        bins = getattr(self.steps[-1][1], "bins", None) if self.steps else None
-        values = group_values(X, list(self.sensitive), numbers=bins is not None)
+        values = self._group_values(X)
+        fitted = hasattr(self, "edges_")
+        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
+        for name in edges:
+            values[name] = _in_bins(_numbers_for_bins(values, name), edges[name])
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
         if known.all():
@@ -744,6 +792,12 @@ class FairPipeline(Pipeline):
         if self.missing_groups == "drop":
             return values[known].reset_index(drop=True), known
         return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
+
+    def _group_values(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, those with bins as numbers."""
+        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
+        numbers = list(self.bins or {}) if own is None else True
+        return group_values(X, list(self.sensitive), numbers=numbers)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> FairPipeline:
         """Fit the encoder and the classifier.
@@ -762,6 +816,7 @@ class FairPipeline(Pipeline):
         FairPipeline
             Itself.
         """
+        self.edges_ = find_edges(self._group_values(X), self.bins or {})
         groups, kept = self.groups(X)
         y, weight = np.asarray(y), params.pop("sample_weight", None)
         if len(y) != len(kept):
@@ -836,6 +891,7 @@ def fair_pipeline(
     sensitive: str | Sequence[str],
     *,
     missing_groups: str = "error",
+    bins: Any = None,
     sensitive_inputs: bool = False,
     encoder: TableEncoder | None = None,
     classifier: Any = None,
@@ -849,6 +905,10 @@ def fair_pipeline(
         The sensitive column, or several, whose values are crossed.
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group: refuse, leave out, or make them one.
+    bins : int, sequence of float, or mapping of str to these, optional
+        For a sensitive number such as age: how many bins, or edges. Of several columns a mapping
+        says which, as ``{"age": [25, 45]}``. With one column the adversary guesses the number
+        itself, as of :class:`~evenhand.FairClassifier`; with several, the crossed groups.
     sensitive_inputs : bool, default=False
         Whether the sensitive columns are inputs as well.
     encoder : TableEncoder, optional
@@ -880,6 +940,31 @@ def fair_pipeline(
         encoder.set_params(sensitive=names)
     if classifier is not None and params:
         raise ValueError(f"give a classifier or its parameters, not both: {listed(list(params))}.")
-    classifier = FairClassifier(**params) if classifier is None else classifier
+    by_column = bins_by_column(bins, names)
+    if classifier is None:
+        own = by_column.pop(names[0], None) if len(names) == 1 else None
+        classifier = FairClassifier(bins=own, **params)
     steps = [("encoder", encoder), ("classifier", classifier)]
-    return FairPipeline(steps, sensitive=names, missing_groups=missing_groups)
+    return FairPipeline(
+        steps, sensitive=names, missing_groups=missing_groups, bins=by_column or None
+    )
+
+
+def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
+    """Say which sensitive column has which bins; bins without a name are those of the only one."""
+    if bins is None:
+        return {}
+    if not isinstance(bins, Mapping):
+        if len(sensitive) > 1:
+            raise ValueError(
+                f"bins are given, and {len(sensitive)} sensitive columns; say which has them, as "
+                f"in {sensitive[0]}=30,45,60."
+            )
+        return {sensitive[0]: bins}
+    for name in bins:
+        if name not in sensitive:
+            raise ValueError(
+                f"bins are given for column {name!r}, which is not sensitive; sensitive are "
+                f"{listed(list(sensitive))}."
+            )
+    return dict(bins)

@@ -28,7 +28,10 @@ from evenhand.selection import clopper_pearson, count_points
 from evenhand.tables import (
     FairPipeline,
     TableEncoder,
+    bins_by_column,
     fair_pipeline,
+    find_edges,
+    group_values,
     take_table_rows,
 )
 
@@ -109,17 +112,22 @@ def _groups(
     X: Any, sensitive: Sequence[str], missing_groups: str, bins: Any = None
 ) -> tuple[Any, Any]:
     """Group of each row that has one, and which rows those are."""
-    steps = [("classifier", FairClassifier(bins=bins))]
-    pipeline = FairPipeline(steps, sensitive=list(sensitive), missing_groups=missing_groups)
+    bins = bins_by_column(bins, sensitive)
+    pipeline = FairPipeline(
+        [("classifier", FairClassifier())],
+        sensitive=list(sensitive),
+        missing_groups=missing_groups,
+        bins=bins,
+    )
     values, known = pipeline.groups(X)
     for name in values.columns:
         n = values[name].nunique()
         known_values = values[name].dropna()
         written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
-        if bins is None and n > MOST_VALUES and all(written):
+        if name not in bins and n > MOST_VALUES and all(written):
             raise ValueError(
                 f"column {name!r} is a number with {n} distinct values; say with --bins which "
-                "values are a group, for example --bins 30,45,60."
+                f"values are a group, for example --bins {name}=30,45,60."
             )
         if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
             raise ValueError(
@@ -167,6 +175,7 @@ def audit(
     favourable: str | None = None,
     privileged: str | None = None,
     missing_groups: str = "error",
+    bins: Any = None,
     tau: float = 0.8,
 ) -> dict[str, Any]:
     """Compare groups in a table of answers, or of labels alone.
@@ -186,6 +195,8 @@ def audit(
         A group that the others are compared with; by default the group whose rate is largest.
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group.
+    bins : int, sequence of float, or mapping of str to these, optional
+        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule.
 
@@ -197,7 +208,7 @@ def audit(
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
     n_rows = len(as_frame(X))
-    groups, kept = _groups(X, sensitive, missing_groups)
+    groups, kept = _groups(X, sensitive, missing_groups, bins)
     X = X if kept.all() else take_table_rows(X, kept)
     dropped = [{"reason": "without a group", "n": int((~kept).sum())}]
     columns = [c for c in (label, prediction) if c is not None]
@@ -307,6 +318,7 @@ def train(
     sensitive_inputs: bool = False,
     exclude: Sequence[str] = (),
     kinds: Mapping[str, str] | None = None,
+    bins: Any = None,
     title: str = "table",
     command: str = "",
     seed: int = 0,
@@ -336,6 +348,8 @@ def train(
         Further columns that are no inputs.
     kinds : mapping of str to str, optional
         How to read columns, as of :class:`~evenhand.TableEncoder`; found out by default.
+    bins : int, sequence of float, or mapping of str to these, optional
+        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
     title, command : str
         What to call the table, and how the training can be repeated.
     seed : int, default=0
@@ -351,8 +365,11 @@ def train(
     overlap = [name for name in sensitive if name == label]
     if overlap:
         raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
-    bins = params.get("bins")
     X, y, dropped = _labelled(X, label, sensitive, missing_groups, bins)
+    bins = bins_by_column(bins, sensitive)
+    if len(sensitive) > 1:
+        # On all rows, so that those held back are in the same bins.
+        bins = find_edges(group_values(X, sensitive, numbers=list(bins)), bins)
     mark = fingerprint(X)
     groups, _ = _groups(X, sensitive, missing_groups, bins)
     n_rows = len(y) + sum(d["n"] for d in dropped)
@@ -380,6 +397,7 @@ def train(
         missing_groups=missing_groups,
         sensitive_inputs=sensitive_inputs,
         encoder=TableEncoder(exclude=outside, kinds=kinds),
+        bins=bins,
         random_state=seed,
         **params,
     )
@@ -435,9 +453,7 @@ def _split(
     """Hold back a share of the rows for a test, within each label of each group."""
     from evenhand.selection import split_rows
 
-    z = np.zeros(len(y), dtype=np.intp)
-    if not (isinstance(groups, pd.Series) and pd.api.types.is_numeric_dtype(groups)):
-        z = group_codes(groups)[1]
+    z = group_codes(groups)[1]
     strata = z * len(np.unique(y)) + np.unique(y, return_inverse=True)[1]
     # A stratum of one row stays with the training rows.
     alone = np.isin(strata, np.flatnonzero(np.bincount(strata) == 1))
@@ -642,6 +658,7 @@ def compare_methods(
     jobs: int = 1,
     seed: int = 0,
     missing_groups: str = "error",
+    bins: Any = None,
     verbose: int = 0,
 ) -> pd.DataFrame:
     """Compare evenhand with other methods on a table's rows.
@@ -650,7 +667,7 @@ def compare_methods(
     ----------
     X : pandas, polars or pyarrow table
         The table.
-    label, sensitive, favourable, missing_groups
+    label, sensitive, favourable, missing_groups, bins
         As of :func:`train`.
     methods : sequence of str, optional
         Names in :data:`evenhand.peers.METHODS`; those that are quick by default.
@@ -664,8 +681,8 @@ def compare_methods(
     """
     from evenhand.peers import METHODS, compare
 
-    X, y, _ = _labelled(X, label, sensitive, missing_groups)
-    groups, _ = _groups(X, sensitive, missing_groups)
+    X, y, _ = _labelled(X, label, sensitive, missing_groups, bins)
+    groups, _ = _groups(X, sensitive, missing_groups, bins)
     classes = np.unique(y)
     if len(classes) > 2 and favourable is None:
         raise ValueError(
