@@ -484,6 +484,18 @@ class TestWhoIsReadTogether:
         one, many = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("one", "many"))
         pd.testing.assert_frame_equal(one, many, rtol=1e-12)
 
+    def test_compare_reads_all_splits_alike(self, run, tmp_path):
+        days = ["12/31/2020", *["03/04/2020", "05/06/2020", "03/01/2020"] * 66, "x"]
+        frame = table().assign(a=days)
+        for k in range(6):  # each with a bad value in another row
+            frame[f"b{k}"] = [f"{(i + k) * 37 % 90},{i % 10} €" for i in range(200)]
+            frame.loc[20 * k, f"b{k}"] = "oops"
+        (tmp_path / "t.csv").write_bytes(csv(frame, sep=";"))
+        args = ["--label", "y", "--sensitive", "g", "--method", "accuracy_only", "--tau", "0.1"]
+        result = run("compare", "t.csv", *args, "--splits", "3", "-o", "out.csv.gz")
+        assert result.exit_code == 0, result.output
+        assert len(pd.read_csv(tmp_path / "out.csv.gz")) == 3
+
     def test_identifiers_are_dropped_unless_asked_for(self, run, tmp_path):
         rng = np.random.default_rng(0)
         frame = table().assign(id=rng.permutation(9999)[:200])

@@ -806,8 +806,8 @@ def report(
 @app.command(
     help=(
         "Write a saved model as ONNX, for places without Python (needs pip install "
-        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns as they are and gives the "
-        "number of the label and the score."
+        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns, numbers and dates as numbers, "
+        "and gives the number of the label and the score."
     ),
     epilog="Example: evenhand export loans.model -o loans.onnx",
 )

@@ -349,14 +349,18 @@ def check_written(kind: str, written: str) -> None:
 def parse_kind(text: str, column: str) -> tuple[str, str | None]:
     """Tell kind and way of writing, if it is given, from words such as "date, month first"."""
     kind, _, written = text.partition(", ")
-    ways = {"number": (COMMA, "decimal point"), "date": DATE_ORDERS[1:]}.get(kind, ())
-    if kind not in KINDS or (written and written not in ways):
+    plain = kind == "number" and written == "decimal point"
+    try:
+        if kind not in KINDS:
+            raise ValueError
+        check_written(kind, "" if plain else written)
+    except ValueError:
         raise ValueError(
             f"column {column!r} cannot be read as {text!r}; use 'category', 'number', 'number, "
             "decimal comma', 'number, decimal point', 'date', 'date, day first', 'date, month "
             "first' or 'date, year first'."
-        )
-    return kind, "" if written == "decimal point" else written or None
+        ) from None
+    return kind, "" if plain else written or None
 
 
 def find_reading(

@@ -483,10 +483,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         clash = {MISSING, OTHER} & set(kept)
         kept = [value for value in kept if value not in clash]
         rare = len(order) - len(kept)
-        if not kept and not n_missing:
-            action = f"{len(order):,} values, none of them in {least} rows: nothing to learn from"
-            return ColumnPlan(name, "dropped", action)
         words = [reading.note] if reading.note else []
+        if not kept and not n_missing:
+            words.append(f"{len(order):,} values, none of them in {least} rows")
+            return ColumnPlan(name, "dropped", f"{'; '.join(words)}: nothing to learn from")
         words.append(f"{len(order):,} value{'s' * (len(order) > 1)}")
         categories = sorted(kept)
         if rare:

@@ -696,6 +696,11 @@ def compare_methods(
         methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
     )
     table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
+    # What a column holds is seen on all rows, so that every split reads it alike.
+    plans = TableEncoder(exclude=[label, *sensitive]).fit(table).plans_
+    kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
+    outside = [p.column for p in plans if p.kind == "dropped"]
+    kinds = {column: kind for column, kind in kinds.items() if column not in outside}
     return compare(
         table,
         (y == good).astype(int),
@@ -704,7 +709,7 @@ def compare_methods(
         notion=notion,
         taus=list(taus),
         n_splits=splits,
-        transformer=TableEncoder(exclude=[label, *sensitive]),
+        transformer=TableEncoder(exclude=outside, kinds=kinds),
         random_state=seed,
         n_jobs=jobs,
         verbose=verbose,
