@@ -225,6 +225,10 @@ WRITTEN = {
     "points and a comma": (
         [f"1.{i * 7 % 1000:03d},5" for i in range(60)], "number", "decimal comma", "decimal comma",
     ),
+    "points only": (
+        [f"{i % 3 + 1}.{i * 7 % 1000:03d}.500" for i in range(60)],
+        "number", "decimal comma", "read as numbers, decimal comma",
+    ),
     "spaces": ([f"{i % 9 + 1} 2{i % 45:02d}" for i in range(60)], "number", "", "written as text"),
     "narrow spaces": ([f"{i % 9 + 1}\u202f2{i:02d}" for i in range(60)], "number", "", "as text"),
     "dollars": ([f"${i * 7 % 50}" for i in range(60)], "number", "in $", "read as numbers, in $"),

@@ -57,6 +57,7 @@ def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     return re.compile(rf"{before}(?P<size>{size})\s*(?P<after>[%{_CURRENCY}]?)")
 
 
+_PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER = {"": _number_pattern(r"\.", ","), COMMA: _number_pattern(",", ".")}
 _MARKS = str.maketrans("", "", f",'’{_SPACES}")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
@@ -183,6 +184,8 @@ def _quoted(text: str) -> str:
 
 def _parse_number(text: str, decimal: str) -> tuple[float, str] | None:
     """Read a number as people write it, and its currency, if any."""
+    if not decimal and _PLAIN.fullmatch(text):  # most are, and this is quick
+        return float(text), ""
     found = _NUMBER[decimal].fullmatch(text)
     if found is None:
         return None
@@ -204,16 +207,15 @@ def _number_style(written: str) -> tuple[str, str]:
     return (COMMA if COMMA in parts else ""), unit
 
 
-def _number_of(text: str, written: str) -> float:
+def _number_of(text: str, decimal: str, unit: str) -> float:
     """Read a number that is written so; NaN if it is not."""
-    decimal, unit = _number_style(written)
     found = _parse_number(text, decimal)
     return found[0] if found is not None and found[1] in ("", unit) else np.nan
 
 
 def is_number(text: str) -> bool:
     """Say whether a text is a number such as 1,234.5 or 12%."""
-    return not np.isnan(_number_of(text, ""))
+    return not np.isnan(_number_of(text, "", ""))
 
 
 def read_numbers(
@@ -225,7 +227,8 @@ def read_numbers(
             return np.array([np.nan if _missing(v) else float(v) for v in series.to_list()])
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     texts = read_texts(series)
-    values = _each(texts, lambda text: _number_of(text, written))
+    style = _number_style(written)
+    values = _each(texts, lambda text: _number_of(text, *style))
     if not tolerant:
         _refuse(values, texts, column, "numbers", written, "correct that value")
     return values
@@ -411,12 +414,14 @@ Way = tuple[str, NDArray[np.bool_], str]
 
 def _number_ways(counts: pd.Series, written: str | None) -> Way:
     """Find how numbers are written, which values are such numbers, and what is odd about them."""
-    ways = {
-        decimal: [_parse_number(text, decimal) for text in counts.index]
-        for decimal in ("", COMMA)
-        if written is None or decimal == _number_style(written)[0]
-    }
-    fits = {d: np.array([p is not None for p in found]) for d, found in ways.items()}
+    marks = ["", COMMA] if written is None else [_number_style(written)[0]]
+    commas = any("," in text for text in counts.index)
+    ways, fits = {}, {}
+    for mark in marks:
+        ways[mark] = [_parse_number(text, mark) for text in counts.index]
+        fits[mark] = np.array([found is not None for found in ways[mark]])
+        if fits[mark].all() and not commas:
+            break  # where all are numbers as they stand, nothing else is tried
     decimal = max(ways, key=lambda d: int(counts[fits[d]].sum()))
     units = [p[1] if p is not None else "" for p in ways[decimal]]
     sizes = counts.groupby(units).sum().drop("", errors="ignore")
