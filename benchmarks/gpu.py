@@ -61,7 +61,9 @@ def check():
                         w, u = rng.standard_normal(38) * 0.3, rng.standard_normal(degree + 1) * 0.3
                         error = max(
                             np.abs(np.subtract(p, q)).max() / max(np.abs(p).max(), 1e-3)
-                            for p, q in zip(a.evaluate(w, u, 1.3), b.evaluate(w, u, 1.3), strict=True)
+                            for p, q in zip(
+                                a.evaluate(w, u, 1.3), b.evaluate(w, u, 1.3), strict=True
+                            )
                         )
                         fused = on_device._fusible(b.game, None)
                         assert error < limit, (dtype, name, degree, error)

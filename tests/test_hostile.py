@@ -4,8 +4,10 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import re
 import zipfile
+from csv import reader as csv_reader
 
 import numpy as np
 import pandas as pd
@@ -69,6 +71,23 @@ REFUSED = {
     "nameless column": (b"a,,g,y\n1,2,f,0\n", [], "no name for column 2"),
     "ragged, long row": (b"a,g,y\n1,f,0\n1,f,0,9\n2,m,1\n", [], "4 fields in line 3 and 3 in its"),
     "ragged, short row": (b"a,g,y\n1,f,0\n1,f\n2,m,1\n", [], "2 fields in line 3 and 3 in its"),
+    "ragged, short row far down": (
+        csv(table(5000)) + b"1,2\n" + GOOD, [], "has 2 fields in line 5002 and 5 in its header",
+    ),
+    "ragged, long row far down": (
+        csv(table(5000)) + b"1,2,u,f,0,9\n", [], "has 6 fields in line 5002 and 5 in its header",
+    ),
+    "ragged among quotes": (
+        csv(table(5000).assign(c='two\n"lines", yes')) + b'1,"2,3"\n', [],
+        "has 2 fields in line 10002 and 5",
+    ),
+    "ragged among stray quotes": (
+        csv(table(5000)) + b'1,2,5" u,f,0\n1,2\n1,2,6" u,f,0\n', [], "has 2 fields in line 5003",
+    ),
+    "ragged, utf-16": (
+        (csv(table(5000)) + b"1,2\n").decode().encode("utf-16"), [], "has 2 fields in line 5002",
+    ),
+    "latin-1 far down": (csv(table(50_000)) + b"1,2,\xe9,f,0\n", [], "not utf-8 text .*encoding"),
     "latin-1": (changed(c="é").decode().encode("latin-1"), [], "not utf-8 text .*--encoding"),
     "no such encoding": (GOOD, ["--encoding", "klingon"], "no encoding 'klingon'"),
     "utf-16 without its mark": (GOOD.decode().encode("utf-16-le"), [], "no table of text"),
@@ -117,6 +136,15 @@ REFUSED = {
     ),
     "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value"),
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
+    "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
+    "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
+    "bins of what": (
+        changed(age=np.arange(200) % 50), ["--sensitive", "age", "--bins", "30"],
+        "2 sensitive columns; say which has them",
+    ),
+    "bins of another": (GOOD, ["--bins", "a=2"], "for column 'a', which is not sensitive"),
+    "bins twice": (GOOD, ["--bins", "3", "--bins", "g=2"], "say once for each column"),
+    "bins of text": (GOOD, ["--bins", "2"], "'g' has bins, and the value '.', which is no number"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
     "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "--delta must be a float"),
@@ -132,7 +160,14 @@ ACCEPTED = {
     "tabs": (csv(table(), sep="\t"), []),
     "bars, said so": (csv(table(), sep="|"), ["--delimiter", "|"]),
     "utf-8 with mark": (b"\xef\xbb\xbf" + GOOD, []),
+    "utf-8 with mark, said so": (b"\xef\xbb\xbf" + GOOD, ["--encoding", "utf-8"]),
+    "utf-8 with mark and quotes": (b"\xef\xbb\xbf" + csv(table(), quoting=1), []),
     "utf-16": (GOOD.decode().encode("utf-16"), []),
+    "utf-32": (GOOD.decode().encode("utf-32"), []),
+    "utf-32, big end first": (b"\0\0\xfe\xff" + GOOD.decode().encode("utf-32-be"), []),
+    "old line ends": (csv(table(), lineterminator="\r"), []),
+    "blank lines": (GOOD.replace(b"\n", b"\n\n \n"), []),
+    "inches": (changed(c=['5" nail', '7" nail'] * 100).replace(b'"5"" nail"', b'5" nail'), []),
     "latin-1, said so": (
         csv(table().assign(c=["é", "o"] * 100)).decode().encode("latin-1"),
         ["--encoding", "latin-1"],
@@ -166,6 +201,14 @@ ACCEPTED = {
         ["--missing-groups", "group", "--tau", "0.01"],
     ),
     "ages in bins": (changed(g=np.arange(200) % 60 + 20), ["--bins", "35,50", "--tau", "0.01"]),
+    "ages in bins, by name": (
+        changed(g=np.arange(200) % 60 + 20),
+        ["--bins", "g=35,50", "--tau", "0.01"],
+    ),
+    "ages in bins, crossed": (
+        changed(age=np.arange(200) % 60 + 20),
+        ["--sensitive", "age", "--bins", "age=2", "--tau", "0.01"],
+    ),
     "booleans": (changed(c=[True, False] * 100), []),
     "large numbers": (changed(a=np.arange(200) * 1e12), []),
     "blanks after commas": (GOOD.replace(b",", b", "), []),
@@ -274,6 +317,51 @@ class TestPredict:
         assert (tmp_path / "out.csv").read_text() == "precious"
         assert len(list(tmp_path.iterdir())) == 4
 
+    def test_a_bad_value_far_down(self, run, tmp_path, monkeypatch):
+        values = [1.0] * 200
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        for bad, message in (("oops", "now 'oops' in row 151;"), ("inf", "first in row 151;")):
+            values[150] = bad
+            (tmp_path / "n.csv").write_bytes(changed(a=values))
+            result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+            assert result.exit_code == 1
+            assert message in result.stderr
+
+    @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "zst", "parquet"])
+    def test_written_as_the_name_says(self, run, tmp_path, monkeypatch, suffix):
+        from evenhand.files import read_table
+
+        if suffix in ("zst", "parquet"):
+            pytest.importorskip("pyarrow")
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        out = f"out.{suffix}" if suffix == "parquet" else f"out.csv.{suffix}"
+        assert run("predict", "m.model", "t.csv", "--keep", "c", "-o", "out.csv").exit_code == 0
+        assert run("predict", "m.model", "t.csv", "--keep", "c", "-o", out).exit_code == 0
+        plain = (tmp_path / "out.csv").read_bytes()
+        written = (tmp_path / out).read_bytes()
+        if suffix == "parquet":
+            found = pd.read_parquet(tmp_path / out)
+            pd.testing.assert_frame_equal(
+                found, pd.read_csv(tmp_path / "out.csv"), check_dtype=False
+            )
+            return
+        unpack = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}
+        if suffix in unpack:
+            assert unpack[suffix](written) == plain
+        assert written[:4] != plain[:4]
+        pd.testing.assert_frame_equal(read_table(tmp_path / out), read_table(tmp_path / "out.csv"))
+
+    def test_values_are_written_as_they_are(self, run, tmp_path):
+        odd = ["=1+1", "@SUM(A1)", "-2+3", "+x", "0012", "1e5", "a,b", 'say "hi"', "7.10"]
+        (tmp_path / "n.csv").write_bytes(changed(name=(odd * 23)[:200]))
+        assert run("predict", "m.model", "n.csv", "--keep", "name", "-o", "out.csv").exit_code == 0
+        kept = pd.read_csv(tmp_path / "out.csv", dtype=str)["name"]
+        assert kept.tolist() == (odd * 23)[:200]
+
     def test_unseen_values_and_columns(self, run, tmp_path):
         (tmp_path / "n.csv").write_bytes(changed(c="never seen", extra=1))
         assert run("predict", "m.model", "n.csv", "-o", "out.csv").exit_code == 0
@@ -323,6 +411,28 @@ class TestAudit:
         assert result.exit_code == 1, result.output
         assert re.search(message, result.stderr), result.stderr
 
+    @pytest.mark.parametrize("command", ["audit", "compare"])
+    def test_bins(self, run, tmp_path, command):
+        frame = table().assign(age=np.arange(200) % 60 + 20)
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        args = [command, "t.csv", "--label", "y", "--sensitive", "age", "--json"]
+        if command == "compare":
+            args += ["--method", "evenhand", "--splits", "1", "--tau", "0.1"]
+        refused = run(*args)
+        assert refused.exit_code == 1
+        assert "for example --bins age=30,45,60" in refused.stderr
+        found = run(*args, "--bins", "50,", "--tau", "0.01")
+        crossed = run(*args, "--sensitive", "g", "--bins", "age=50,", "--tau", "0.01")
+        assert found.exit_code == crossed.exit_code == 0, crossed.output
+        if command == "audit":
+            names = frame["age"].map(lambda age: "below 50" if age < 50 else "from 50")
+            rates = frame.groupby([names, "g"])["y"].mean()
+            told = json.loads(crossed.stdout)
+            assert told["groups"] == [", ".join(group) for group in rates.index]
+            shown = [g["value"] for g in told["rates"]["selection_rate"]]
+            assert shown == pytest.approx(rates.tolist())
+            assert json.loads(found.stdout)["groups"] == ["below 50", "from 50"]
+
     def test_exit_codes(self, run, tmp_path):
         y = table()["y"]
         (tmp_path / "t.csv").write_bytes(changed(p=y))
@@ -368,6 +478,80 @@ class TestWhoIsReadTogether:
         assert result.exit_code == 0, result.output
         kinds = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
         assert (kinds["b"], kinds["c"]) == ("number", "date")
+
+    def test_dates_that_only_some_rows_make_plain(self, run, tmp_path, monkeypatch):
+        frame = table()
+        frame = frame.assign(c=["12/31/2020", *["03/04/2020", "05/06/2020", "03/01/2020"] * 66, ""])
+        frame["b"] = [f"{value:.3f}".replace(".", ",") for value in frame["b"]]
+        (tmp_path / "t.csv").write_bytes(csv(frame, sep=";"))
+        for seed in "0123":
+            result = run("train", "t.csv", *TRAIN, "--seed", seed, "--json", "--tau", "0.3")
+            assert result.exit_code == 0, result.output
+            told = json.loads(result.stdout)["data"]["decisions"]
+            told = {d["column"]: d["action"] for d in told}
+            assert "read as dates, month first" in told["c"]
+            assert "read as numbers, decimal comma" in told["b"]
+        assert run("predict", "m.model", "t.csv", "-o", "one.csv").exit_code == 0
+        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+            "delimiter": None, "encoding": None, "rows": 7,
+        })  # fmt: skip
+        assert run("predict", "m.model", "t.csv", "-o", "many.csv").exit_code == 0
+        one, many = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("one", "many"))
+        pd.testing.assert_frame_equal(one, many, rtol=1e-12)
+
+    def test_compare_reads_all_splits_alike(self, run, tmp_path):
+        days = ["12/31/2020", *["03/04/2020", "05/06/2020", "03/01/2020"] * 66, "x"]
+        frame = table().assign(a=days)
+        for k in range(6):  # each with a bad value in another row
+            frame[f"b{k}"] = [f"{(i + k) * 37 % 90},{i % 10} €" for i in range(200)]
+            frame.loc[20 * k, f"b{k}"] = "oops"
+        (tmp_path / "t.csv").write_bytes(csv(frame, sep=";"))
+        args = ["--label", "y", "--sensitive", "g", "--method", "accuracy_only", "--tau", "0.1"]
+        result = run("compare", "t.csv", *args, "--splits", "3", "-o", "out.csv.gz")
+        assert result.exit_code == 0, result.output
+        assert len(pd.read_csv(tmp_path / "out.csv.gz")) == 3
+
+    def test_identifiers_are_dropped_unless_asked_for(self, run, tmp_path):
+        rng = np.random.default_rng(0)
+        frame = table().assign(id=rng.permutation(9999)[:200])
+        (tmp_path / "t.csv").write_bytes(csv(frame))
+        for options, kind in ([], "dropped"), (["--kind", "id=number"], "number"):
+            result = run("train", "t.csv", *TRAIN, *options, "--json", "--tau", "0.3")
+            told = {d["column"]: d["kind"] for d in json.loads(result.stdout)["data"]["decisions"]}
+            assert told["id"] == kind
+
+
+def first_ragged(data, n_fields):
+    """Fields and line of the first row that has not so many."""
+    rows = csv_reader(io.StringIO(data.decode(), newline=""), skipinitialspace=True)
+    for row in rows:
+        if row not in ([], [""]) and len(row) != n_fields:
+            return len(row), rows.line_num
+    return None
+
+
+def test_ragged_rows_are_those_that_python_finds():
+    from evenhand.files import TableFileError, _FieldCount
+
+    rng = np.random.default_rng(0)
+    cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', ' "s,p"', "ü", '"a"b']
+    found = 0
+    for _ in range(2000):
+        k = int(rng.integers(1, 4))
+        sizes = np.where(rng.random(12) < 0.95, k, rng.integers(1, 5, 12))
+        ends = rng.choice(["\n", "\n", "\r\n", "\n\n"], 12)
+        text = "".join(",".join(rng.choice(cells, n)) + e for n, e in zip(sizes, ends, strict=True))
+        data, count, told = text.encode(), _FieldCount(k, ",", "t.csv"), None
+        step = int(rng.integers(1, 40))
+        try:
+            for at in range(0, len(data), step):
+                count.feed(data[at : at + step])
+            count.feed(b"", last=True)
+        except TableFileError as error:
+            told = tuple(map(int, re.findall(r"has (\d+) .* line (\d+)", str(error))[0]))
+        assert told == first_ragged(data, k), data
+        found += told is not None
+    assert found > 200
 
 
 class TestNothingIsLost:

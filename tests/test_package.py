@@ -42,6 +42,7 @@ ORDER = [
     "averaging",
     "classifier",
     "boosted",
+    "columns",
     "tables",
     "files",
     "persist",

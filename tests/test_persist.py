@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand import FairClassifier
+from evenhand import FairClassifier, workflow
 from evenhand.persist import MEMBERS, ModelFileError, load_model, save_model, write_atomically
 from evenhand.tables import fair_pipeline
 
@@ -27,6 +27,8 @@ def people(n=300, labels=2):
         "x": np.where(np.arange(n) % 9 == 0, np.nan, x),
         "job": rng.choice(["a", "b", "ü <c>"], n),
         "day": pd.date_range("2021-01-01", periods=n, freq="3D"),
+        "signed": pd.date_range("2019-01-01", periods=n, freq="4D").strftime("%d.%m.%Y"),
+        "paid": [f"{i * 37 % 400},{i % 100:02d} €" for i in range(n)],
         "sex": sex,
         "age": rng.integers(20, 70, n),
     }
@@ -46,9 +48,11 @@ CASES = {
     ),
     "equalized odds": ("sex", {"notion": "equalized_odds", "tau": 0.5}, 2),
     "bins": ("age", {"bins": [35, 50], "tau": 0.3}, 2),
+    "crossed bins": (["age", "sex"], {"bins": {"age": 2}, "tau": 0.2, "group_cuts": True}, 2),
     "smaller label": ("sex", {"pos_label": 0}, 2),
     "three labels": ("sex", {"tau": 0.3}, 3),
     "noise": ("sex", {"extra_column": "noise", "random_state": 3}, 2),
+    "nothing to choose": ("sex", {"min_share": 0.499}, 2),
     "no cut": ("sex", {"cut": False, "tau": 0.1}, 2),
 }
 
@@ -165,7 +169,15 @@ class TestHostile:
                 "no plan of a column",
             ),
             (state(lambda s: s["encoder"]["params"].update(evil=1)), "unexpected keyword"),
+            (
+                state(lambda s: s["encoder"]["plans"][0].update(written="upside down")),
+                "a number is not written 'upside down'",
+            ),
             (state(lambda s: s["classifier"].pop("frontier")), "KeyError"),
+            (
+                state(lambda s: s["pipeline"].update(edges={"sex": [3, 1]})),
+                "no edges of bins of column 'sex'",
+            ),
             (
                 lambda m: m.update({"manifest.json": b'{"format": "evenhand-model"}'}),
                 "format version None",
@@ -223,6 +235,135 @@ class TestHostile:
             load_model(tmp_path / "m")
 
 
+def trained(folder, **params):
+    """A model with the facts of its training, as the command line saves it."""
+    X, y = people(400)
+    saved = workflow.train(X.assign(y=y), label="y", sensitive=["sex"], tau=0.3, **params)
+    save_model(saved.model, folder / "m", facts=saved.facts)
+    return (folder / "m").read_bytes()
+
+
+@pytest.fixture(scope="module", params=["train", "certified"])
+def whole(request, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("whole"), selection=request.param)
+
+
+def facts(**changes):
+    return state(lambda s: s["facts"].update(changes))
+
+
+def array(name, change):
+    def edit(members):
+        with np.load(io.BytesIO(members["arrays.npz"])) as held:
+            arrays = {key: held[key] for key in held.files}
+        arrays[name] = change(arrays[name])
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        members["arrays.npz"] = out.getvalue()
+
+    return edit
+
+
+def places(value, at=()):
+    """Every place in plain values, few of each list."""
+    if at:
+        yield at
+    items = value.items() if isinstance(value, dict) else ()
+    items = list(enumerate(value))[:3] if isinstance(value, list) else items
+    for key, inner in items:
+        yield from places(inner, (*at, key))
+
+
+class TestFactsAndShapes:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (state(lambda s: s.update(facts=[])), r"facts is '\[\]'"),
+            (facts(n_train="many"), "n_train is 'many'"),
+            (facts(n_rows=True), "n_rows is 'True'"),
+            (facts(title=None), "title is 'None'"),
+            (facts(sensitive="sex"), "sensitive is 'sex'"),
+            (facts(versions=[]), "versions is"),
+            (facts(rows_dropped=[{"n": 3}]), "KeyError"),
+            (state(lambda s: s["facts"].pop("command")), "KeyError: 'command'"),
+            (state(lambda s: s["facts"]["train_counts"].pop()), r"train_counts has the shape"),
+            (facts(test_counts=[[1, 2], [3]]), "ValueError"),
+            (
+                state(lambda s: s["facts"]["plain"].update(weights=[1.0])),
+                "plain.weights has the sh",
+            ),
+            (state(lambda s: s["facts"]["plain"]["counts"].pop("test")), "KeyError: 'test'"),
+            (
+                state(lambda s: s["facts"]["plain"]["counts"]["train"][0][0].__setitem__(0, -1)),
+                "plain.counts.train has values below 0",
+            ),
+            (array("frontier.rate", lambda v: v[:-1]), "frontier.iterate has the shape"),
+            (array("frontier.rate", lambda v: -v), "frontier.rate has values below 0"),
+            (array("frontier.iterate", lambda v: v + 10**6), "frontier.iterate has numbers that"),
+            (array("frontier.cut", lambda v: v[:, None]), "frontier.cut has the shape"),
+            (array("frontier.counts", lambda v: v[:, :1]), "frontier.counts has the shape"),
+            (array("frontier.counts", lambda v: v * 1e300), "frontier.counts has values"),
+            (array("frontier.last.counts", lambda v: v[0]), "frontier.last.counts has the shape"),
+            (array("kept.iterate", lambda v: v[:, :-1]), "kept.iterate has the shape"),
+            (array("kept.iterate", lambda v: v * np.nan), "kept.iterate has values that are no"),
+            (array("kept.row", lambda v: v + 10**6), "kept.row has numbers that are not"),
+            (array("inputs", lambda v: v * 0), "one of them twice"),
+            (array("trajectory.counts", lambda v: v[:, :, 0]), "trajectory.counts has the shape"),
+            (array("trajectory.loss_c", lambda v: v[:, None]), "trajectory.loss_c has the shape"),
+            (state(lambda s: s["classifier"]["plain"].update(_sign=3)), "_sign is 3"),
+            (state(lambda s: s["classifier"]["params"].update(notion=[[1]])), "no model this"),
+            (
+                state(lambda s: s["classifier"]["groups"].update(values=["f"])),
+                "groups_ are not two",
+            ),
+            (state(lambda s: s["encoder"]["plans"].pop(0)), "inputs, the classifier has"),
+            (state(lambda s: s["encoder"]["plans"][0].update(scale=0)), "scale of column 'x'"),
+            (state(lambda s: s["pipeline"].update(bins={"sex": 2})), "bins and their edges"),
+        ],
+    )
+    def test_said_on_loading(self, whole, change, message, tmp_path):
+        (tmp_path / "m").write_bytes(rewritten(whole, change))
+        with pytest.raises(ModelFileError, match=message) as error:
+            load_model(tmp_path / "m")
+        assert "\n" not in str(error.value)
+
+    def test_what_loads_can_be_shown(self, whole, tmp_path):
+        from evenhand.report import render
+
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            held = json.loads(archive.read("model.json"))
+        rng, spots = np.random.default_rng(0), list(places(held))
+        odd = [None, -1, 0, 10**30, 1e308, float("nan"), "x", [], {}, True, [[1]], ["a"], {"a": 1}]
+        loaded = 0
+        for i in rng.choice(len(spots), 120, replace=False):
+            edited = json.loads(json.dumps(held))
+            *inner, last = spots[i]
+            place = edited
+            for key in inner:
+                place = place[key]
+            place[last] = odd[int(rng.integers(len(odd)))]
+            data = json.dumps(edited).encode()
+            (tmp_path / "m").write_bytes(rewritten(whole, put("model.json", data)))
+            try:
+                saved = load_model(tmp_path / "m")
+            except ModelFileError:
+                continue
+            if "train_counts" in saved.facts:
+                render(workflow.summarise(saved))
+                loaded += 1
+        assert loaded
+
+
+def test_models_that_do_not_say_how_values_are_written(saved, tmp_path):
+    def forget(state):
+        for plan in state["encoder"]["plans"]:
+            del plan["written"]
+
+    (tmp_path / "m").write_bytes(rewritten(saved, state(forget)))
+    encoder = load_model(tmp_path / "m").model.named_steps["encoder"]
+    assert {plan.written for plan in encoder.plans_} == {""}
+
+
 class TestSaving:
     def test_what_cannot_be_saved(self, tmp_path):
         X, y = people()
@@ -274,6 +415,8 @@ class TestOnnx:
         new = X.copy()
         new.loc[::5, "job"] = "never seen"
         new.loc[::7, "job"] = None
+        told = session.get_modelmeta().custom_metadata_map
+        assert told["read paid"] == "number, decimal comma, in €"
         label, score = session.run(["label", "score"], onnx_feeds(model, new))
         assert (model[-1].classes_[label] == model.predict(new)).all()
         ours = model[-1].decision_function(model[:-1].transform(new))

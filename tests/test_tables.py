@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from evenhand import FairClassifier
+from evenhand.columns import as_frame, read_days, read_numbers
 from evenhand.datasets import load_adult
 from evenhand.tables import MISSING, OTHER, TableEncoder, fair_pipeline, group_values
 
@@ -23,7 +24,8 @@ def frame(n=60):
             "flag": rng.integers(0, 2, n).astype(bool),
             "city": rng.choice(["Bonn", "Ulm", "Wien"], n),
             "gaps": np.where(np.arange(n) % 5 == 0, None, rng.choice(["x", "y"], n)),
-            "many": rng.choice([f"v{i}" for i in range(30)], n),
+            "many": [f"v{i % 30}" for i in range(n)],
+            "some": [f"v{i % 30 if i % 3 else 0}" for i in range(n)],
             "day": pd.date_range("2021-01-01", periods=n, freq="17D"),
             "text day": pd.date_range("2022-03-01", periods=n, freq="5D").strftime("%Y-%m-%d"),
             "same": "always",
@@ -42,7 +44,8 @@ KINDS = {
     "flag": ("category", "2 values"),
     "city": ("category", "3 values"),
     "gaps": ("category", "2 values; 12 missing, a value of their own"),
-    "many": ("category", "rare ones taken together"),
+    "many": ("dropped", "30 values, none of them in 10 rows: nothing to learn from"),
+    "some": ("category", "21 values; 20 rare ones taken together"),
     "day": ("date", "as days, month and weekday"),
     "text day": ("date", "dates written as text; as days, month and weekday"),
     "same": ("dropped", "the same value in every row"),
@@ -93,16 +96,16 @@ class TestEncoder:
         np.testing.assert_allclose(X[:, 2], (commas - commas.mean()) / commas.std())
 
     def test_categories(self):
-        encoder = TableEncoder().fit(frame()[["city", "gaps", "many"]])
+        encoder = TableEncoder().fit(frame()[["city", "gaps", "some"]])
         names = encoder.get_feature_names_out().tolist()
         assert names == [
             "city = Bonn", "city = Ulm", "city = Wien", "gaps = x", "gaps = y",
-            f"gaps = {MISSING}", f"many = {OTHER}",
+            f"gaps = {MISSING}", "some = v0", f"some = {OTHER}",
         ]  # fmt: skip
-        new = pd.DataFrame({"city": ["Rom", None], "gaps": ["z", None], "many": ["v1", None]})
+        new = pd.DataFrame({"city": ["Rom", None], "gaps": ["z", None], "some": ["v1", None]})
         X = encoder.transform(new)
         X = X.toarray() if issparse(X) else X
-        assert X.tolist() == [[0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 1]]
+        assert X.tolist() == [[0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1, 0, 1]]
 
     def test_dates(self):
         encoder = TableEncoder().fit(frame()[["day"]])
@@ -190,6 +193,196 @@ def people():
     return pd.DataFrame({"x": x, "job": job, "sex": sex, "old": rng.integers(0, 2, n)}), y
 
 
+def days(*order, sep, n=60):
+    """Dates written in some order, every fifth day from the end of 2020 on."""
+    stamps = pd.date_range("2020-12-31", periods=n, freq="5D")
+    return stamps.strftime(sep.join(order)).tolist()
+
+
+# How values are written, what they are, and what is said of them.
+WRITTEN = {
+    "dots": (days("%d", "%m", "%Y", sep="."), "date", "day first", "read as dates, day first"),
+    "slashes, day first": (days("%d", "%m", "%Y", sep="/"), "date", "day first", "day first"),
+    "slashes, month first": (
+        days("%m", "%d", "%Y", sep="/"), "date", "month first", "read as dates, month first",
+    ),
+    "year first": (days("%Y", "%m", "%d", sep="/"), "date", "year first", "year first"),
+    "with a time": (
+        [f"{day} 11:30:00 PM" for day in days("%m", "%d", "%Y", sep="/")],
+        "date", "month first", "read as dates, month first",
+    ),
+    "either": (
+        [f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2020" for i in range(60)],
+        "date", "day first", "read as dates, day first, though each could be month first",
+    ),
+    "decimal comma": (
+        [f"{i % 17},{i % 100:02d}" for i in range(60)],
+        "number", "decimal comma", "read as numbers, decimal comma",
+    ),
+    "three decimals": (
+        [f"{i % 3},{i * 37 % 1000:03d}" for i in range(60)], "number", "decimal comma", "comma",
+    ),
+    "points and a comma": (
+        [f"1.{i * 7 % 1000:03d},5" for i in range(60)], "number", "decimal comma", "decimal comma",
+    ),
+    "points only": (
+        [f"{i % 3 + 1}.{i * 7 % 1000:03d}.500" for i in range(60)],
+        "number", "decimal comma", "read as numbers, decimal comma",
+    ),
+    "spaces": ([f"{i % 9 + 1} 2{i % 45:02d}" for i in range(60)], "number", "", "written as text"),
+    "narrow spaces": ([f"{i % 9 + 1}\u202f2{i:02d}" for i in range(60)], "number", "", "as text"),
+    "dollars": ([f"${i * 7 % 50}" for i in range(60)], "number", "in $", "read as numbers, in $"),
+    "euros": (
+        [f"{i * 7 % 50},50 €" for i in range(60)],
+        "number", "decimal comma, in €", "read as numbers, decimal comma, in €",
+    ),
+    "percent": ([f"{i * 7 % 50} %" for i in range(60)], "number", "", "numbers written as text"),
+    "thousands or decimals": (
+        [f"{i % 7 + 1},{i * 37 % 1000:03d}" for i in range(60)], "number", "",
+        "numbers written as text, commas between thousands",
+    ),
+    "zip codes": (["00501", "10001", "90210"] * 20, "category", "", "codes with leading zeros"),
+    "codes of any length": (["007", "12", "3456"] * 20, "category", "", "leading zeros"),
+    "dollars and euros": (["$1", "€1", "$2"] * 20, "category", "", "3 values"),
+    "both orders": (["31/12/2020", "12/31/2020"] * 30, "category", "", "2 values"),
+    "no such days": (["2020-02-30", "2020-02-31"] * 30, "category", "", "2 values"),
+}  # fmt: skip
+
+
+class TestHowValuesAreWritten:
+    @pytest.mark.parametrize("name", WRITTEN)
+    def test_found_out(self, name):
+        values, kind, written, words = WRITTEN[name]
+        plan = TableEncoder().fit(pd.DataFrame({"c": values})).plans_[0]
+        assert (plan.kind, plan.written) == (kind, written)
+        assert words in plan.action
+
+    @pytest.mark.parametrize(
+        ("text", "written", "value"),
+        [
+            ("3,14", "decimal comma", 3.14),
+            ("-1.234,5", "decimal comma", -1234.5),
+            ("1 234 567", "", 1234567),
+            ("1'234.5", "", 1234.5),
+            ("-$1,234.50", "in $", -1234.5),
+            ("$-3", "in $", -3),
+            ("12 €", "in €", 12),
+            ("12 %", "", 0.12),
+            ("−4", "", -4),
+            (".5e3", "", 500),
+            ("$12", "", np.nan),
+            ("€12", "in $", np.nan),
+            ("3,14", "", np.nan),
+            ("1,2345", "", np.nan),
+            ("1 2", "", np.nan),
+            ("e5", "", np.nan),
+            ("$", "in $", np.nan),
+            ("--3", "", np.nan),
+        ],
+    )
+    def test_numbers(self, text, written, value):
+        series = as_frame(pd.DataFrame({"c": [text]}))["c"]
+        read = read_numbers(series, "c", written=written, tolerant=True)
+        np.testing.assert_array_equal(read, [value])
+
+    @pytest.mark.parametrize(
+        ("text", "written", "stamp"),
+        [
+            ("31.12.2020", "day first", "2020-12-31"),
+            ("1. 2. 2020", "day first", "2020-02-01"),
+            ("12/31/2020", "month first", "2020-12-31"),
+            ("2020/1/5", "year first", "2020-01-05"),
+            ("12/31/2020 12:30 AM", "month first", "2020-12-31 00:30"),
+            ("31.12.2020 18:00:00", "day first", "2020-12-31 18:00"),
+            ("31.02.2020", "day first", None),
+            ("31.12-2020", "day first", None),
+            ("31.12.20", "day first", None),
+            ("12/31/2020 13:30 PM", "month first", None),
+        ],
+    )
+    def test_days(self, text, written, stamp):
+        series = as_frame(pd.DataFrame({"c": [text]}))["c"]
+        day = np.nan if stamp is None else pd.Timestamp(stamp).timestamp() / 86400
+        read = read_days(series, "c", written=written, tolerant=True)
+        np.testing.assert_allclose(read, [day])
+
+    def test_later_rows_are_read_alike(self):
+        encoder = TableEncoder().fit(pd.DataFrame({"d": WRITTEN["dots"][0], "x": range(60, 0, -1)}))
+        plain = pd.DataFrame({"d": pd.to_datetime(["2021-03-04", "2021-04-03"]), "x": 1})
+        own = TableEncoder.from_plans(encoder.plans_, sparse=False)
+        text = pd.DataFrame({"d": ["04.03.2021", "03.04.2021"], "x": 1})
+        np.testing.assert_allclose(own.transform(text), own.transform(plain))
+        with pytest.raises(
+            ValueError, match=r"'d' held dates \(day first\).*'12/31/2021' in row 2"
+        ):
+            encoder.transform(text.assign(d=["04.03.2021", "12/31/2021"]))
+
+    def test_kinds_say_otherwise(self):
+        either = pd.DataFrame({"d": WRITTEN["either"][0], "zip": ["00501", "10001"] * 30})
+        kinds = {"d": "date, month first", "zip": "number"}
+        plans = TableEncoder(kinds=kinds).fit(either).plans_
+        assert [p.written for p in plans] == ["month first", ""]
+        assert [p.kind for p in plans] == ["date", "number"]
+        codes = pd.DataFrame({"c": [1, 2, 3] * 20})
+        assert TableEncoder(kinds={"c": "category"}).fit(codes).plans_[0].kind == "category"
+        for kinds, message in [
+            ({"c": "words"}, "'c' cannot be read as 'words'; use 'category'"),
+            ({"c": "date"}, "'c' holds numbers, so it cannot be read as dates"),
+            ({"q": "number"}, "no column 'q'"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                TableEncoder(kinds=kinds).fit(codes)
+
+    def test_more_rows_decide(self):
+        values = pd.DataFrame({"d": ["01/02/2020", "03/04/2020"] * 40 + ["12/31/2020"], "x": 1})
+        seen = TableEncoder().fit(values)
+        part = TableEncoder()
+        part.fit_transform(values[:80], readings=seen.readings_)
+        assert part.plans_[0].written == "month first"
+
+
+def rng_values(n):
+    return np.random.default_rng(1).standard_normal(n)
+
+
+class TestIdentifiers:
+    rng = np.random.default_rng(0)
+
+    @pytest.mark.parametrize(
+        ("name", "values", "why"),
+        [
+            ("row", rng.permutation(60), "numbers the rows"),
+            ("case", rng.permutation(205)[:200], "with gaps"),
+            ("case", np.cumsum(rng.integers(1, 90, 200)), "in order"),
+            ("case", -np.cumsum(rng.integers(1, 90, 200)), "in order"),
+            ("customerID", rng.permutation(90_000)[:200], "its name"),
+            ("person_id", rng.permutation(90_000)[:200], "its name"),
+        ],
+    )
+    def test_dropped(self, name, values, why):
+        table = pd.DataFrame({name: values, "x": rng_values(len(values))})
+        plan = TableEncoder().fit(table).plans_[0]
+        assert plan.kind == "dropped"
+        assert why in plan.action
+        assert "an identifier" in plan.action
+        assert TableEncoder(kinds={name: "number"}).fit(table).plans_[0].kind == "number"
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("income", rng.permutation(90_000)[:50]),
+            ("income", rng.permutation(90_000)[:200]),
+            ("paid", rng.permutation(90_000)[:200]),  # "id" only inside a word
+            ("income", np.sort(rng.permutation(90_000)[:50])),
+            ("id", np.arange(200) // 2),
+            ("id", rng.permutation(200) + 0.5),
+        ],
+    )
+    def test_kept(self, name, values):
+        table = pd.DataFrame({name: values, "x": rng_values(len(values))})
+        assert TableEncoder().fit(table).plans_[0].kind == "number"
+
+
 class TestPipeline:
     def test_like_its_parts(self, people):
         X, y = people
@@ -220,6 +413,54 @@ class TestPipeline:
         X, y = people
         model = fair_pipeline(["sex", "old"], tau=0.5).fit(X, y)
         assert model[-1].groups_.tolist() == ["f, 0", "f, 1", "m, 0", "m, 1"]
+
+    def test_bins_are_crossed(self, people):
+        X, y = people
+        X = X.assign(age=np.random.default_rng(2).integers(18, 70, 400).astype(str))
+        params = {"bins": {"age": [30, 50]}, "tau": 0.3, "group_cuts": True}
+        model = fair_pipeline(["age", "sex"], **params).fit(X, y)
+        bins = pd.cut(X["age"].astype(int), [0, 29, 49, 99], labels=["below", "30 to", "from"])
+        assert model[-1].groups_.tolist() == [
+            "30 to 50, f", "30 to 50, m", "below 30, f", "below 30, m", "from 50, f", "from 50, m",
+        ]  # fmt: skip
+        groups, _ = model.groups(X)
+        assert all(g.startswith(b) for g, b in zip(groups["age"], bins, strict=True))
+        some = X.iloc[:7].assign(age="44")  # where the edges lie was learned
+        assert set(model.groups(some)[0]["age"]) == {"30 to 50"}
+        assert model.predict(some).shape == (7,)
+        with pytest.raises(ValueError, match="'age' has bins, and the value 'old', which is no"):
+            model.predict(some.assign(age="old"))
+
+    def test_so_many_crossed_bins(self, people):
+        X, y = people
+        X = X.assign(age=np.where(np.arange(400) % 5, np.arange(400) % 50, np.nan))
+        model = fair_pipeline(["age", "sex"], bins={"age": 3}, tau=0.1, missing_groups="group")
+        model.fit(X, y)
+        assert len(model.edges_["age"]) == 2
+        assert len(model[-1].groups_) == 8
+        assert "(missing), f" in model[-1].groups_
+
+    def test_bins_of_one_column_are_the_classifiers(self, people):
+        X, y = people
+        X = X.assign(age=np.arange(400) % 50)
+        one = fair_pipeline("age", bins={"age": [25]}, tau=0.3).fit(X, y)
+        two = fair_pipeline("age", bins=[25], tau=0.3).fit(X, y)
+        np.testing.assert_array_equal(one[-1].coef_, two[-1].coef_)
+        assert one[-1].bins == [25]
+
+    @pytest.mark.parametrize(
+        ("bins", "message"),
+        [
+            ([30], "2 sensitive columns; say which has them, as in sex=30,45,60"),
+            ({"age": [30]}, "for column 'age', which is not sensitive; sensitive are 'sex', 'old'"),
+            ({"old": 1}, "'old' has bins=1; give two bins or more"),
+            ({"sex": 2}, "'sex' has bins, and the value '.', which is no number"),
+        ],
+    )
+    def test_bad_bins(self, people, bins, message):
+        X, y = people
+        with pytest.raises(ValueError, match=message):
+            fair_pipeline(["sex", "old"], bins=bins).fit(X, y)
 
     def test_missing_groups(self, people):
         X, y = people

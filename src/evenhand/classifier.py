@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import (
+    assert_all_finite,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand._versions import import_extra
@@ -732,9 +736,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         return TorchRows(rows.X, columns, self.device)
 
-    def _parts(
-        self, rows: CodedRows, random: np.random.RandomState
-    ) -> list[tuple[Any, Any]]:
+    def _parts(self, rows: CodedRows, random: np.random.RandomState) -> list[tuple[Any, Any]]:
         """Rows to fit to and rows to hold out, as often as the selection needs them."""
         if self.selection == "train":
             return []

@@ -139,6 +139,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
 
 
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "For a sensitive number such as age: how many bins, or edges as 30,45,60. With several "
+            "--sensitive columns as age=30,45,60; may be repeated."
+        )
+    ),
+]
+
+
 class Missing(StrEnum):
     """What to do with rows that have no group."""
 
@@ -246,6 +257,7 @@ def audit(
         ),
     ] = None,
     tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -263,6 +275,7 @@ def audit(
             favourable=favourable,
             privileged=privileged,
             missing_groups=missing_groups.value,
+            bins=_bins(bins),
             tau=_target(tau),
         )
     if as_json:
@@ -344,12 +357,17 @@ def train(
     exclude: Annotated[
         list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
     ] = None,
-    bins: Annotated[
-        str | None,
+    kind: Annotated[
+        list[str] | None,
         typer.Option(
-            help="For a sensitive number such as age: how many bins, or edges as 30,45,60."
+            help=(
+                "How to read a column, as id=number, zip=category or 'born=date, month first'; it "
+                "is then no identifier. May be repeated."
+            ),
+            show_default="found out",
         ),
     ] = None,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     min_group_size: Annotated[
         int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
@@ -400,6 +418,7 @@ def train(
                 missing_groups=missing_groups.value,
                 sensitive_inputs=sensitive_inputs,
                 exclude=exclude or [],
+                kinds=_kinds(kind or []),
                 title=title,
                 command=_command(),
                 seed=seed,
@@ -433,16 +452,36 @@ def _command() -> str:
     return shlex.join(["evenhand", *sys.argv[1:]])
 
 
-def _bins(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"--bins {text!r}; give a number of bins or edges such as 30,45,60."
-        ) from None
-    return int(values[0]) if len(values) == 1 and "," not in text else values
+def _bins(texts: list[str] | None) -> Any:
+    """Tell bins from texts such as 30,45,60, or those of each column from age=30,45,60."""
+    found = {}
+    for text in texts or []:
+        column, named, bins = text.rpartition("=")
+        if column in found or (texts and len(texts) > 1 and not named):
+            raise ValueError(
+                f"--bins {text!r}; say once for each column which it has, as in age=30,45,60."
+            )
+        try:
+            # A comma alone makes one edge of a number.
+            values = [float(part) for part in bins.removesuffix(",").split(",")]
+        except ValueError:
+            raise ValueError(
+                f"--bins {text!r}; give a number of bins or edges such as 30,45,60, after a column "
+                "and = if there are several."
+            ) from None
+        found[column] = int(values[0]) if len(values) == 1 and "," not in bins else values
+    return found.get("", found or None)
+
+
+def _kinds(texts: list[str]) -> dict[str, str]:
+    """Tell column and kind from texts such as zip=category."""
+    kinds = {}
+    for text in texts:
+        column, found, kind = text.rpartition("=")
+        if not found:
+            raise ValueError(f"--kind {text!r}; name a column and its kind, as in zip=category.")
+        kinds[column] = kind
+    return kinds
 
 
 def _notes(caught: list[warnings.WarningMessage]) -> list[str]:
@@ -455,6 +494,13 @@ def _write_text(path: Path, text: str) -> None:
     from evenhand.persist import write_atomically
 
     write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def _write_table(path: Path, frame: Any) -> None:
+    from evenhand.files import write_chunks
+    from evenhand.persist import write_atomically
+
+    write_atomically(path, lambda file: write_chunks([frame], file, str(path)))
 
 
 def _table(
@@ -601,7 +647,17 @@ def pick(
 def predict(
     model: ModelFile,
     file: File,
-    out: Annotated[str, typer.Option("--out", "-o", help="CSV to write; - is standard output.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            help=(
+                "File to write: CSV, compressed if the name ends in .gz, .bz2, .xz, .zip or .zst; "
+                "Parquet if it ends in .parquet; - is CSV on standard output."
+            ),
+        ),
+    ],
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Column of FILE to copy to the output; may be repeated."),
@@ -613,17 +669,18 @@ def predict(
     """Predict in a stream; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
         from evenhand import persist
+        from evenhand.files import write_chunks
 
         saved = _load(model)
-        delimiter = _one_character(delimiter)
+        answers = _predict(saved.model, file, keep or [], _one_character(delimiter), encoding)
         if out == "-":
-            n = _predict(saved.model, file, sys.stdout.buffer, keep or [], delimiter, encoding)
+            write_chunks(answers, sys.stdout.buffer, out)
             return
         _writable(Path(out), file, model)
         written: list[int] = []
 
         def write(handle: Any) -> None:
-            written.append(_predict(saved.model, file, handle, keep or [], delimiter, encoding))
+            written.append(write_chunks(answers, handle, out))
 
         persist.write_atomically(out, write)
         n = written[0]
@@ -634,10 +691,12 @@ def predict(
 
 
 def _predict(
-    model: Any, file: str, handle: Any, keep: list[str], delimiter: str | None, encoding: str | None
-) -> int:
+    model: Any, file: str, keep: list[str], delimiter: str | None, encoding: str | None
+) -> Iterator[Any]:
+    """Give the answers for one part of a file after the other."""
     import pandas as pd
 
+    from evenhand.columns import CellError
     from evenhand.files import read_chunks
 
     n = 0
@@ -647,14 +706,15 @@ def _predict(
                 if name not in chunk.columns:
                     raise ValueError(f"{file} has no column {name!r} to keep.")
             table = chunk[keep].reset_index(drop=True)
-            proba = model.predict_proba(chunk)
-            answer = {"prediction": model.predict(chunk)}
+            try:
+                proba = model.predict_proba(chunk)
+                answer = {"prediction": model.predict(chunk)}
+            except CellError as error:
+                raise error.moved(n) from None
             labels = model[-1].classes_.tolist()
             answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
-            table = pd.concat([table, pd.DataFrame(answer)], axis=1)
-            handle.write(table.to_csv(index=False, header=not n, lineterminator="\n").encode())
+            yield pd.concat([table, pd.DataFrame(answer)], axis=1)
             n += len(chunk)
-    return n
 
 
 @app.command(
@@ -689,6 +749,7 @@ def compare(
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
+    bins: Bins = None,
     missing_groups: MissingGroups = Missing.error,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -715,10 +776,11 @@ def compare(
             jobs=jobs,
             seed=seed,
             missing_groups=missing_groups.value,
+            bins=_bins(bins),
             verbose=0 if as_json or not sys.stderr.isatty() else 1,
         )
         if out is not None:
-            _write_text(out, table.to_csv(index=False, lineterminator="\n"))
+            _write_table(out, table)
     if as_json:
         typer.echo(table.to_json(orient="records"))
     else:
@@ -753,7 +815,7 @@ def datasets(
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
             _writable(out)
             frame = dataset_frame(name)
-            _write_text(out, frame.to_csv(index=False, lineterminator="\n"))
+            _write_table(out, frame)
     if name is not None:
         about = {"out": str(out), "rows": len(frame)}
         typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
@@ -797,8 +859,8 @@ def report(
 @app.command(
     help=(
         "Write a saved model as ONNX, for places without Python (needs pip install "
-        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns as they are and gives the "
-        "number of the label and the score."
+        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns, numbers and dates as numbers, "
+        "and gives the number of the label and the score."
     ),
     epilog=_examples(
         "evenhand export loans.model -o loans.onnx",

@@ -1,12 +1,14 @@
 """Tables in files: CSV of any delimiter, encoding and compression, Parquet, standard input.
 
 :func:`read_table` gives a whole table, :func:`read_chunks` one part after the other, for files that
-are larger than memory. What is wrong with a file is said in one sentence that names it.
+are larger than memory, and :func:`write_chunks` writes them so. What is wrong with a file is said
+in one sentence that names it.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -14,25 +16,27 @@ import lzma
 import re
 import sys
 import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from zlib import error as zlib_error
 
+import numpy as np
 import pandas as pd
 
 from evenhand._versions import import_extra
 
-__all__ = ["TableFileError", "read_chunks", "read_table"]
+__all__ = ["TableFileError", "read_chunks", "read_table", "write_chunks"]
 
 DELIMITERS = ",;\t|"
-# How much of a file is looked at to learn its delimiter and encoding, and how many of its rows are
-# checked for their number of fields.
-PROBE_BYTES, PROBE_ROWS = 1 << 20, 1000
+# How much of a file is looked at to learn its delimiter and encoding.
+PROBE_BYTES = 1 << 20
+# The mark of UTF-32 begins as that of UTF-16 does, so it comes first.
 BYTE_ORDER_MARKS = {
     b"\xef\xbb\xbf": "utf-8-sig",
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
@@ -52,8 +56,8 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A CSV or Parquet file, CSV also compressed (gzip, bzip2, xz, or a zip of one file); ``"-"``
-        is standard input.
+        A CSV or Parquet file, CSV also compressed (gzip, bzip2, xz, a zip of one file, or with
+        pyarrow zstd); ``"-"`` is standard input.
     delimiter : str, optional
         What separates fields; found out by default.
     encoding : str, optional
@@ -113,6 +117,10 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
         elif head[:4] == b"\xfd7zX":
             with lzma.open(file) as plain:
                 yield io.BufferedReader(plain)
+        elif head[:4] == b"\x28\xb5\x2f\xfd":
+            arrow = import_extra("pyarrow", "parquet")
+            with arrow.CompressedInputStream(file, "zstd") as plain:
+                yield io.BufferedReader(plain)
         elif head[:4] == b"PK\x03\x04":
             with zipfile.ZipFile(io.BytesIO(file.read())) as archive:
                 names = [n for n in archive.namelist() if not n.endswith("/")]
@@ -156,21 +164,26 @@ def _csv(
         raise TableFileError(f"{name} is empty.")
     if encoding is None:
         encoding = next((e for mark, e in BYTE_ORDER_MARKS.items() if probe.startswith(mark)), None)
-    wide = encoding is not None and encoding.lower().replace("_", "-").startswith("utf-16")
+    wide = encoding is not None and re.match(r"utf[-_]?(16|32)", encoding.lower())
     if b"\x00" in probe and not wide:
         raise TableFileError(f"{name} is no table of text: it has zero bytes in it.")
     encoding = encoding or "utf-8"
-    text = _decoded(probe, encoding, name)
+    text = _decoded(probe, encoding, name).removeprefix("\ufeff")
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
     lines = [line for line in lines if line]
     if len(probe) >= PROBE_BYTES and len(lines) > 1:
         lines = lines[:-1]  # the last may be a part of one
     if delimiter is None:
         delimiter = _find_delimiter(lines)
-    header = _check_rows(lines, delimiter, name)
+    header = _header(lines, delimiter, name)
+    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+        file = io.BufferedReader(_AsUtf8(file, encoding))
+    elif probe.startswith(codecs.BOM_UTF8):
+        file.read(len(codecs.BOM_UTF8))
+    file = io.BufferedReader(_Checked(file, _FieldCount(len(header), delimiter, name)))
     options: dict[str, Any] = {
         "sep": delimiter,
-        "encoding": encoding,
+        "encoding": "utf-8",
         # Every value as it is written: what a column holds is the encoder's to say, and must not
         # depend on which rows are read together.
         "dtype": str,
@@ -213,6 +226,132 @@ class _Replayed(io.RawIOBase):
         return len(data)
 
 
+class _AsUtf8(io.RawIOBase):
+    """A stream of text in another encoding, as UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._text, self._left = io.TextIOWrapper(file, encoding=encoding, newline=""), b""
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is left of the last characters, or more of them."""
+        data = self._left or self._text.read(1 << 16).encode()
+        n = min(len(buffer), len(data))
+        buffer[:n], self._left = data[:n], data[n:]
+        return n
+
+
+class _Checked(io.RawIOBase):
+    """A stream whose rows are counted as they are read."""
+
+    def __init__(self, file: Any, count: _FieldCount) -> None:
+        self._file, self._count = file, count
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read, and refuse a row with too few or too many fields."""
+        data = self._file.read(len(buffer))
+        self._count.feed(data, last=not data)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _FieldCount:
+    """Refuse rows that have not as many fields as the header: pandas fills up short ones.
+
+    Most blocks of bytes have no quotes and are counted whole. In others a quote opens a field only
+    at its start; where that is not plain to see, :mod:`csv` counts.
+    """
+
+    def __init__(self, n_fields: int, delimiter: str, name: str) -> None:
+        self._n_fields, self._delimiter, self._name = n_fields, delimiter, name
+        self._byte = delimiter.encode()
+        self._plain = len(self._byte) == 1 and delimiter != " "
+        # Lines before the block; the start of a row that has not ended; how long it must have
+        # become to be looked at again.
+        self._line, self._rest, self._wait = 0, b"", 0
+
+    def feed(self, data: bytes, *, last: bool = False) -> None:
+        """Count the fields of the rows that end in these bytes."""
+        block = self._rest + data
+        if len(block) < self._wait and not last:
+            self._rest = block
+            return
+        held = b"\r" if block.endswith(b"\r") and not last else b""  # half a line end, maybe
+        block = block[: len(block) - len(held)]
+        if b"\r" in block:
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if last and block and not block.endswith(b"\n"):
+            block += b"\n"
+        end = self._count(block, last)
+        self._line += block.count(b"\n", 0, end)
+        self._rest = block[end:] + held
+        self._wait = 0 if end else 2 * len(self._rest)
+
+    def _count(self, block: bytes, last: bool) -> int:
+        """Check the rows of a block that begins with a row; say where the last of them ends."""
+        if not self._plain:
+            return self._slowly(block, last)
+        quoted = b'"' in block
+        end = block.rfind(b"\n") + 1
+        if not quoted and block.count(self._byte, 0, end) == (self._n_fields - 1) * block.count(
+            b"\n", 0, end
+        ):
+            return end
+        values = np.frombuffer(block, dtype=np.uint8)
+        outside: Any = True
+        if quoted:
+            quote = values == ord('"')
+            inside = np.cumsum(quote, dtype=np.uint8) & 1
+            opening = np.flatnonzero(quote & (inside == 1))
+            before = np.where(opening > 0, values[opening - 1], ord("\n"))
+            if not np.isin(before, [ord("\n"), ord('"'), self._byte[0]]).all():
+                return self._slowly(block, last)
+            outside = inside == 0
+        ends = np.flatnonzero((values == ord("\n")) & outside)
+        if not len(ends):
+            return self._slowly(block, last) if last else 0
+        delimiters = np.flatnonzero((values == self._byte[0]) & outside)
+        found = np.diff(np.searchsorted(delimiters, ends), prepend=0)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        for i in np.flatnonzero(found != self._n_fields - 1):
+            if block[starts[i] : ends[i]].strip():
+                line = self._line + block.count(b"\n", 0, int(ends[i]) + 1)
+                self._refuse(int(found[i]) + 1, line)
+        return int(ends[-1]) + 1
+
+    def _slowly(self, block: bytes, last: bool) -> int:
+        """Check rows with Python's own reader, which may end in the middle of the last one."""
+        lines = re.split(r"(?<=\n)", block.decode("utf-8", errors="surrogateescape"))
+        lines = lines[:-1]  # empty, or a line that has not ended
+        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
+        ended, row, at = 0, None, 0
+        for following in reader:
+            self._check_row(row, at)
+            ended, row, at = at, following, reader.line_num
+        if last:
+            self._check_row(row, at)
+            ended = at
+        whole = "".join(lines[:ended])
+        return len(whole.encode("utf-8", errors="surrogateescape"))
+
+    def _check_row(self, row: list[str] | None, at: int) -> None:
+        if row and len(row) != self._n_fields and row != [""]:
+            self._refuse(len(row), self._line + at)
+
+    def _refuse(self, n_fields: int, line: int) -> None:
+        raise TableFileError(
+            f"{self._name} has {n_fields} field{'s' * (n_fields > 1)} in line {line} and "
+            f"{self._n_fields} in its header; correct that line."
+        )
+
+
 def _ahead(file: Any, n: int) -> tuple[bytes, Any]:
     """Look at the first n bytes of a stream; give them, and the stream with them in it."""
     start = b""
@@ -253,20 +392,12 @@ def _find_delimiter(lines: list[str]) -> str:
     return max(DELIMITERS, key=fields)
 
 
-def _check_rows(lines: list[str], delimiter: str, name: str) -> list[str]:
-    """Check the header, and that the first rows have as many fields; give the header."""
+def _header(lines: list[str], delimiter: str, name: str) -> list[str]:
+    """Check the header, and give it."""
     csv.field_size_limit(1 << 30)
     try:
-        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        header = next(reader)
+        header = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
         _check_header(header, name)
-        # The last line of what was looked at may be the start of a long quoted field.
-        for row in islice(reader, PROBE_ROWS):
-            if row and len(row) != len(header) and reader.line_num < len(lines):
-                raise TableFileError(
-                    f"{name} has {len(row)} fields in line {reader.line_num} and "
-                    f"{len(header)} in its header."
-                )
     except csv.Error as error:
         raise TableFileError(f"{name} is no regular table: {_first(error)}") from None
     return [column.strip() for column in header]
@@ -287,3 +418,79 @@ def _first(error: Exception) -> str:
     """Give the first sentence of another library's error."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return text.removeprefix("Error tokenizing data. ").rstrip(".") + "."
+
+
+# ---- writing ---------------------------------------------------------------------------------
+
+
+def write_chunks(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
+    """Write a table that comes in parts, and give its number of rows.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        The parts, with the same columns.
+    file : binary file
+        Where to.
+    name : str
+        The file's name: ``.parquet`` is Parquet, all else CSV, compressed if it ends in ``.gz``,
+        ``.bz2``, ``.xz``, ``.zip`` or ``.zst``. Values are written as they are.
+    """
+    suffix = Path(name).suffix.lower()
+    if suffix == ".parquet":
+        return _write_parquet(frames, file, name)
+    n = 0
+    with _compressed(file, suffix, name) as plain:
+        for frame in frames:
+            plain.write(frame.to_csv(index=False, header=not n, lineterminator="\n").encode())
+            n += len(frame)
+    return n
+
+
+@contextmanager
+def _compressed(file: Any, suffix: str, name: str) -> Iterator[Any]:
+    """Give what compresses as a file's name says."""
+    with ExitStack() as opened:
+        if suffix == ".gz":
+            # Without a time in it, so that the same table is the same file.
+            file = opened.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        elif suffix == ".bz2":
+            file = opened.enter_context(bz2.open(file, "wb"))
+        elif suffix == ".xz":
+            file = opened.enter_context(lzma.open(file, "wb"))
+        elif suffix == ".zst":
+            arrow = import_extra("pyarrow", "parquet")
+            file = opened.enter_context(arrow.CompressedOutputStream(file, "zstd"))
+        elif suffix == ".zip":
+            archive = opened.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
+            inner = zipfile.ZipInfo(Path(name).stem)
+            inner.compress_type = zipfile.ZIP_DEFLATED
+            file = opened.enter_context(archive.open(inner, "w", force_zip64=True))
+        yield file
+
+
+def _write_parquet(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
+    parquet = import_extra("pyarrow.parquet", "parquet")
+    arrow = import_extra("pyarrow", "parquet")
+    n, writer, schema = 0, None, None
+    with ExitStack() as opened:
+        for frame in frames:
+            try:
+                part = arrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+                if writer is None:
+                    # A column without a value so far may have some later: as text.
+                    schema = arrow.schema(
+                        field.with_type(arrow.string())
+                        if arrow.types.is_null(field.type)
+                        else field
+                        for field in part.schema.remove_metadata()
+                    )
+                    part = part.cast(schema)
+                    writer = opened.enter_context(parquet.ParquetWriter(file, schema))
+                writer.write_table(part.cast(schema))
+            except arrow.lib.ArrowException as error:
+                raise TableFileError(
+                    f"{name} cannot be written as Parquet ({_first(error)}) Write CSV."
+                ) from None
+            n += len(frame)
+    return n

@@ -21,6 +21,8 @@ from evenhand.rates import as_series, check_missing, crossed, group_codes
 __all__ = [
     "CodedRows",
     "as_table",
+    "bin_edges",
+    "bin_names",
     "blank_groups",
     "check_labels",
     "check_scales",
@@ -375,7 +377,7 @@ def code_known_groups(
         )
     if edges is not None:
         z = np.searchsorted(edges, _numbers(values), side="right")
-        values = pd.Series(_bin_names(edges)[z], index=values.index)
+        values = pd.Series(bin_names(edges)[z], index=values.index)
     index = {group: i for i, group in enumerate(groups.tolist())}
     index |= dict.fromkeys(small, len(groups))
     codes = values.map(index)
@@ -460,6 +462,18 @@ def _binned(
     series = as_series(values, "sensitive_features")
     check_missing(series, "sensitive_features", "drop those rows")
     value = _numbers(series)
+    edges = bin_edges(value, bins, weight)
+    names = bin_names(edges)
+    z = np.searchsorted(edges, value, side="right")
+    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
+    mean = np.average(value, weights=weight)
+    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
+    quantity = (value - mean) / (deviation or 1.0)
+    return names[held], np.searchsorted(held, z), quantity, edges
+
+
+def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:
+    """Edges of bins: those given, or those between so many bins of equal weight."""
     if np.ndim(bins) == 0:
         shares = np.arange(1, int(bins)) / int(bins)
         order = np.argsort(value)
@@ -467,18 +481,11 @@ def _binned(
         # A hair less, so that rounding of the sum does not move an edge.
         at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
         edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
-        edges = edges[edges > value.min()]
-    else:
-        edges = np.unique(np.asarray(bins, dtype=np.float64))
-        if not np.isfinite(edges).all():
-            raise ValueError(f"bins={bins}; edges must be finite numbers.")
-    names = _bin_names(edges)
-    z = np.searchsorted(edges, value, side="right")
-    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
-    mean = np.average(value, weights=weight)
-    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
-    quantity = (value - mean) / (deviation or 1.0)
-    return names[held], np.searchsorted(held, z), quantity, edges
+        return edges[edges > value.min()]
+    edges = np.unique(np.asarray(bins, dtype=np.float64))
+    if not np.isfinite(edges).all():
+        raise ValueError(f"bins={bins}; edges must be finite numbers.")
+    return edges
 
 
 def _numbers(series: pd.Series) -> NDArray[np.float64]:
@@ -493,7 +500,8 @@ def _numbers(series: pd.Series) -> NDArray[np.float64]:
     return value
 
 
-def _bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
+def bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
+    """Names of the bins between edges, such as "below 30" and "30 to 45"."""
     # All digits, because values find their bin by its name when predicting.
     names = [f"below {edges[0]:.15g}"] if len(edges) else ["all"]
     names += [f"{low:.15g} to {high:.15g}" for low, high in pairwise(edges)]

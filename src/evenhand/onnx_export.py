@@ -1,9 +1,11 @@
 r"""A trained pipeline as an ONNX graph, for places without Python.
 
 The graph has an input for each column: numbers as float64, shape (n, 1), NaN where missing; text as
-strings, shape (n, 1). Its outputs are ``label``, the number of the predicted label in ``classes_``
-order, and ``score``, as :meth:`~evenhand.FairClassifier.decision_function` gives it, each with a
-``_`` behind it if a column is called so. The score is
+strings, shape (n, 1). Numbers and dates that were text in the table, such as ``3,14 €``, are to be
+read before, as the model's property ``read <column>`` says. Its outputs are ``label``, the number
+of the predicted label in ``classes_`` order, and ``score``, as
+:meth:`~evenhand.FairClassifier.decision_function` gives it, each with a ``_`` behind it if a column
+is called so. The score is
 
 .. math:: \sum_{\text{numbers}} w_j \frac{x_j - m_j}{s_j} + \sum_{\text{texts}} t_j[x_j] + b,
 
@@ -19,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._versions import import_extra
-from evenhand.tables import MISSING, OTHER, FairPipeline, _frame
+from evenhand.columns import MONTHS, WEEKDAYS, as_frame
+from evenhand.tables import MISSING, OTHER, FairPipeline
 
 __all__ = ["onnx_feeds", "to_onnx"]
 
@@ -115,8 +118,6 @@ def to_onnx(model: Any) -> bytes:
             continue
         number(k, plan)
         if plan.kind == "date":
-            from evenhand.tables import MONTHS, WEEKDAYS
-
             n = len(encoder.plans_)
             text(n + k, encoder._derived(plan.column, ": month"), list(MONTHS))
             text(2 * n + k, encoder._derived(plan.column, ": weekday"), list(WEEKDAYS))
@@ -144,7 +145,11 @@ def to_onnx(model: Any) -> bytes:
     proto = helper.make_model(graph, opset_imports=opsets, producer_name="evenhand")
     proto.ir_version = IR_VERSION
     labels = [str(label) for label in classifier.classes_.tolist()]
-    helper.set_model_props(proto, {f"label {i}": label for i, label in enumerate(labels)})
+    properties = {f"label {i}": label for i, label in enumerate(labels)}
+    properties |= {
+        f"read {p.column}": f"{p.kind}, {p.written}" for p in encoder.plans_ if p.written
+    }
+    helper.set_model_props(proto, properties)
     onnx.checker.check_model(proto)
     return bytes(proto.SerializeToString())
 
@@ -166,7 +171,7 @@ def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     """
     _check(model)
     encoder = model.named_steps["encoder"]
-    clean = encoder._clean(_frame(X))
+    clean = encoder._clean(as_frame(X))
     feeds = {}
     for name in clean.columns:
         values = clean[name]

@@ -7,7 +7,6 @@ solver sees moments, never rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,7 +228,6 @@ class Oracle:
 
     def _column_scale(self, mean: FloatArray) -> FloatArray:
         """Find each input's standard deviation; 1/2 for zeros and ones, 0 for a constant."""
-
         mean_square = self.rows.sum(square_sums) / self.total
         scale = np.sqrt(np.maximum(mean_square - mean**2, 0.0))
         size = self.column_size[:-1]

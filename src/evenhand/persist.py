@@ -32,7 +32,9 @@ from numpy.typing import NDArray
 
 from evenhand._versions import package_version
 from evenhand.classifier import FairClassifier, FairnessWarning
+from evenhand.columns import check_written
 from evenhand.frontier import Frontier, Point
+from evenhand.notions import find_notion
 from evenhand.rates import AnyRate, Rate, WorstRate
 from evenhand.selection import HeldOut
 from evenhand.tables import ColumnPlan, FairPipeline, TableEncoder
@@ -58,7 +60,7 @@ UNREADABLE = (
     ValueError,
     IndexError,
     AttributeError,
-    OverflowError,
+    ArithmeticError,
     MemoryError,
     RecursionError,
     EOFError,
@@ -152,6 +154,8 @@ def model_writer(model: Any, *, facts: Mapping[str, Any] | None = None) -> Calla
             "sensitive": list(model.sensitive),
             "missing_groups": model.missing_groups,
             "n_dropped": getattr(model, "n_dropped_", 0),
+            "bins": {name: np.asarray(bins).tolist() for name, bins in (model.bins or {}).items()},
+            "edges": {name: edges.tolist() for name, edges in model.edges_.items()},
         }
         state["encoder"] = {
             "params": encoder.get_params(),
@@ -234,16 +238,30 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             arrays = {name: held[name] for name in held.files}
         classifier = _classifier_from(state["classifier"], arrays)
         if "pipeline" not in state:
-            return SavedModel(classifier, state["facts"])
+            return SavedModel(classifier, _check_facts(state["facts"], classifier))
         encoder = _encoder_from(state["encoder"])
+        n_inputs = len(encoder.get_feature_names_out())
+        if n_inputs != classifier.n_features_in_:
+            raise ValueError(
+                f"the columns make {n_inputs} inputs, the classifier has "
+                f"{classifier.n_features_in_}"
+            )
         about = state["pipeline"]
+        _check_texts("sensitive", about["sensitive"])
+        if not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group"):
+            raise ValueError("no sensitive columns, or no way with missing groups")
         pipeline = FairPipeline(
             [("encoder", encoder), ("classifier", classifier)],
             sensitive=about["sensitive"],
             missing_groups=about["missing_groups"],
         )
         pipeline.n_dropped_ = int(about["n_dropped"])
-        return SavedModel(pipeline, state["facts"])
+        # Models of earlier versions have no bins that are crossed.
+        pipeline.bins = about.get("bins") or None
+        pipeline.edges_ = _edges_from(about)
+        if set(pipeline.edges_) != set(pipeline.bins or {}):
+            raise ValueError("bins and their edges are not of the same columns")
+        return SavedModel(pipeline, _check_facts(state["facts"], pipeline))
     except UNREADABLE as error:
         what = str(error).splitlines()[0][:200] if str(error) else ""
         raise ModelFileError(
@@ -473,18 +491,229 @@ def _classifier_from(
     ]
     pairs = zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True)
     trajectory._kept = [(int(row), iterate) for row, iterate in pairs]
+    _check_classifier(model)
     with warnings.catch_warnings():
         # Whoever saved a model that misses its target was told.
         warnings.simplefilter("ignore", FairnessWarning)
         return model._choose()
 
 
+# ---- checks ----------------------------------------------------------------------------------
+# Checksums say that a file is the one that was saved, not who saved it: what a later step relies on
+# is looked at here, so that it is said on loading and not somewhere inside.
+
+
+def _check_shape(name: str, values: Any, shape: tuple[int, ...], *, finite: bool = True) -> None:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or array.shape != shape:
+        raise ValueError(f"{name} has the shape {array.shape} and not {shape}")
+    if finite and not (np.abs(array) <= LARGEST).all():
+        raise ValueError(f"{name} has values that are no numbers, or too large")
+
+
+def _check_counts(name: str, values: Any, shape: tuple[int, ...]) -> None:
+    _check_range(name, values, shape, MOST_ROWS)
+
+
+def _check_range(name: str, values: Any, shape: tuple[int, ...], most: float) -> None:
+    _check_shape(name, values, shape)
+    array = np.asarray(values)
+    if (array < 0).any() or (array > most).any():
+        raise ValueError(f"{name} has values below 0 or above {most:g}")
+
+
+def _check_index(name: str, values: Any, low: int, high: int) -> None:
+    array = np.asarray(values)
+    inside = array.dtype.kind in "iu" and ((array >= low) & (array < high)).all()
+    if array.size and not inside:
+        raise ValueError(f"{name} has numbers that are not from {low} to {high - 1}")
+
+
+def _check_type(name: str, value: Any, kind: type | tuple[type, ...]) -> None:
+    # A truth value is a whole number to Python, but none here.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is {str(value)[:40]!r}")
+
+
+def _check_texts(name: str, values: Any) -> None:
+    _check_type(name, values, list)
+    for value in values:
+        _check_type(name, value, str)
+
+
+def _check_classifier(model: FairClassifier) -> None:
+    """Refuse a classifier whose parts do not fit together."""
+    find_notion(model.notion, model.degree, model.tau)
+    for name, kind in {
+        "_where": str,
+        "_requirement": str,
+        "_by_group": bool,
+        "_interrupted": bool,
+    }.items():
+        _check_type(name, getattr(model, name), kind)
+    if model._sign not in (1, -1):
+        raise ValueError(f"_sign is {model._sign!r}")
+    if model._certify is not None and not 0 < model._certify < 1:
+        raise ValueError(f"_certify is {model._certify!r}")
+    for name in ("classes_", "groups_"):
+        values = getattr(model, name).tolist()
+        if len(values) < 2 or len(set(values)) < len(values):
+            raise ValueError(f"{name} are not two or more different values")
+    if sorted(model._labels.tolist(), key=str) != sorted(model.classes_.tolist(), key=str):
+        raise ValueError("the labels are not the classes")
+    n_labels, n_inputs = len(model.classes_), len(model._inputs)
+    kinds = len(model.groups_) + bool(model.small_groups_)
+    _check_shape("inputs", model._inputs, (n_inputs,))
+    _check_index("inputs", model._inputs, 0, model.n_features_in_)
+    if not n_inputs or len(np.unique(model._inputs)) < n_inputs:
+        raise ValueError("inputs are none, or one of them twice")
+    if model._edges is not None:
+        _check_shape("edges", model._edges, (len(model._edges),))
+    for part in model._rate.parts:
+        for cell in (*part.numerator, *part.denominator):
+            _check_index(f"the rate {part.name!r}", np.array(cell), 0, n_labels)
+        top, bottom = set(part.numerator), set(part.denominator)
+        once = (len(top), len(bottom)) == (len(part.numerator), len(part.denominator))
+        if not top or not top <= bottom or not once:
+            raise ValueError(f"the rate {part.name!r} is no share of anything")
+    shares = getattr(model._rate, "shares", ())
+    if shares and (len(shares) != len(model._rate.parts) or min(shares) <= 0):
+        raise ValueError("the rates have no shares that fit them")
+    trajectory = model.trajectory_
+    n_kept, n_rows = len(trajectory._kept), len(trajectory._rows)
+    width = (1 if n_labels == 2 else n_labels) * (n_inputs + 1)
+    _check_shape("kept.iterate", trajectory.iterates, (n_kept, width))
+    _check_index("kept.row", trajectory.iterate_rows, -1, n_rows)
+    for row in trajectory._rows:
+        if set(row) != {"leg", "counts", *SERIES}:
+            raise ValueError("the trajectory does not have the columns it should have")
+        _check_counts("trajectory.counts", row["counts"], (kinds, n_labels, n_labels))
+        for name, value in row.items():
+            if name not in ("leg", "counts"):
+                _check_shape(f"trajectory.{name}", value, (), finite=False)
+    shape = (kinds, n_labels, n_labels)
+    cuts = (kinds,) if model._by_group else (n_labels,) if n_labels > 2 else ()
+    _check_frontier("frontier", model.frontier_, shape, cuts, n_kept)
+    held = model.held_out_
+    if model.frontier_.wary is not None:
+        _check_frontier("wary", model.frontier_.wary, shape, cuts, n_kept)
+    if held is not None:
+        if held.points is not model.frontier_:
+            _check_frontier("held_out.points", held.points, shape, cuts, n_kept)
+        n = len(held.points)
+        if held.n_rows < 0 or held.n_fitted < 1:
+            raise ValueError("no rows were fitted to, or fewer than none held out")
+        _check_shape("held_out.counts", held.counts, (n, *shape), finite=False)
+        _check_shape("held_out.last", held.last, shape, finite=False)
+        for name in ("accuracy", "rate", "bound"):
+            # A rate may be undefined among the rows held out, and a bound unknown.
+            _check_shape(f"held_out.{name}", getattr(held, name), (n,), finite=False)
+            _check_range(f"held_out.{name}", np.nan_to_num(getattr(held, name)), (n,), 1 + 1e-9)
+
+
+def _check_frontier(
+    name: str, frontier: Frontier, shape: tuple[int, ...], cuts: tuple[int, ...], n_kept: int
+) -> None:
+    n = len(frontier.rate)
+    _check_shape(f"{name}.iterate", frontier.iterate, (n,))
+    for column in ("accuracy", "rate"):
+        _check_range(f"{name}.{column}", getattr(frontier, column), (n,), 1 + 1e-9)
+    _check_shape(f"{name}.cut", frontier.cut, (n, *cuts) if n else frontier.cut.shape)
+    _check_counts(f"{name}.counts", frontier.counts, (n, *shape))
+    _check_counts(f"{name}.last.counts", frontier.last.counts, shape)
+    _check_shape(f"{name}.last.cut", frontier.last.cut, cuts)
+    _check_index(f"{name}.iterate", np.append(frontier.iterate, frontier.last.iterate), 0, n_kept)
+    _check_index(f"{name}.favourable", np.array(frontier.favourable), 0, shape[-1])
+    if not frontier.favourable or not 0 <= frontier.n_sure <= n:
+        raise ValueError(f"{name} has no favourable label, or more sure points than points")
+
+
+# Columns of a trajectory besides its legs and counts.
+SERIES = (
+    *("iteration", "alpha", "loss_c", "loss_w", "loss_u", "gap", "norm_c", "norm_f", "norm_step"),
+    *("evaluations", "seconds"),
+)
+# No table has so many rows, and no weight or median is so large.
+MOST_ROWS, LARGEST = 1e15, 1e100
+FACTS: dict[str, type] = {
+    "title": str,
+    "label": str,
+    "n_rows": int,
+    "n_train": int,
+    "n_test": int,
+    "test_title": str,
+    "fingerprint": str,
+    "seed": int,
+    "command": str,
+    "created": str,
+}
+
+
+def _check_facts(facts: Any, model: Any) -> dict[str, Any]:
+    """Refuse facts of a training that a report could not be made of; others may be anything."""
+    _check_type("facts", facts, dict)
+    if "train_counts" not in facts:
+        return dict(facts)
+    if not isinstance(model, FairPipeline):
+        raise ValueError("facts of a training need the encoder of its table")
+    classifier: FairClassifier = model[-1]
+    for name, kind in FACTS.items():
+        _check_type(name, facts[name], kind)
+    for name in ("sensitive", "favourable"):
+        _check_texts(name, facts[name])
+    for dropped in facts["rows_dropped"]:
+        _check_type("rows_dropped", dropped["reason"], str)
+        _check_type("rows_dropped", dropped["n"], int)
+    _check_type("versions", facts["versions"], dict)
+    _check_texts("versions", list(facts["versions"].values()))
+    n_labels = len(classifier.classes_)
+    kinds = len(classifier.groups_) + bool(classifier.small_groups_)
+    shape = (kinds, n_labels, n_labels)
+    plain = facts["plain"]
+    _check_shape("plain.weights", plain["weights"], classifier.trajectory_.iterates.shape[1:])
+    for part in ("train", *(["test"] if "test_counts" in facts else [])):
+        name = f"{part}_counts"
+        _check_counts(name, facts[name], (len(classifier.frontier_) + 1, *shape))
+        _check_counts(f"plain.counts.{part}", plain["counts"][part], shape)
+    return dict(facts)
+
+
+def _edges_from(about: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    edges = {}
+    for name, values in about.get("edges", {}).items():
+        edges[name] = np.array(values, dtype=np.float64)
+        rising = edges[name].ndim == 1 and bool((np.diff(edges[name]) > 0).all())
+        if name not in about["sensitive"] or not rising or not np.isfinite(edges[name]).all():
+            raise ValueError(f"no edges of bins of column {name!r}")
+    return edges
+
+
+def _check_plan(plan: Mapping[str, Any]) -> None:
+    """Refuse a plan that no column can be read by."""
+    column = plan["column"]
+    for name in ("column", "action"):
+        _check_type(name, plan[name], str)
+    for name in ("names", "categories"):
+        _check_texts(f"{name} of column {column!r}", plan[name])
+    for name in ("fill", "mean", "scale"):
+        _check_shape(f"{name} of column {column!r}", plan[name], ())
+    if plan["scale"] <= 0:
+        raise ValueError(f"the scale of column {column!r} is not above 0")
+    values = plan["categories"]
+    if len(set(values)) < len(values) or (plan["kind"] == "category" and not values):
+        raise ValueError(f"the categories of column {column!r} are none, or one of them twice")
+
+
 def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
     known = {field.name for field in fields(ColumnPlan)}
     plans = []
     for plan in state["plans"]:
+        # Models of earlier versions do not say how values are written: in one way only.
+        plan = {"written": ""} | plan
         if set(plan) != known or plan["kind"] not in ("number", "category", "date", "dropped"):
             raise ValueError(f"no plan of a column: {plan!r}")
+        check_written(plan["kind"], plan["written"])
+        _check_plan(plan)
         plans.append(
             ColumnPlan(
                 str(plan["column"]),
@@ -497,6 +726,9 @@ def _encoder_from(state: Mapping[str, Any]) -> TableEncoder:
                 bool(plan["indicator"]),
                 bool(plan["tolerant"]),
                 tuple(map(str, plan["categories"])),
+                plan["written"],
             )
         )
+    if len({plan.column for plan in plans}) < len(plans):
+        raise ValueError("two plans of one column")
     return TableEncoder.from_plans(plans, sparse=bool(state["sparse"]), **state["params"])

@@ -356,9 +356,7 @@ def count_points(
     return count_rows(frontier, iterates, rows, n_groups)
 
 
-def count_rows(
-    frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: int
-) -> FloatArray:
+def count_rows(frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: int) -> FloatArray:
     """As :func:`count_points`, for rows wherever they are."""
     iterate = np.append(frontier.iterate, frontier.last.iterate)
     cut = np.append(frontier.cut, [frontier.last.cut], axis=0)

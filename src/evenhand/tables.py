@@ -9,11 +9,11 @@ values that can be shown, saved and restored. :func:`fair_pipeline` puts it befo
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import narwhals as nw
@@ -25,6 +25,25 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand.classifier import FairClassifier
+from evenhand.columns import (
+    FEWEST_ROWS_OF_NAMES,
+    MONTHS,
+    WEEKDAYS,
+    CellError,
+    Reading,
+    as_frame,
+    date_parts,
+    find_reading,
+    identifier,
+    is_number,
+    known_values,
+    listed,
+    parse_kind,
+    read_days,
+    read_numbers,
+    read_texts,
+)
+from evenhand.inputs import bin_edges, bin_names
 from evenhand.notebook import ShowsSummary
 
 __all__ = [
@@ -36,19 +55,8 @@ __all__ = [
     "take_table_rows",
 ]
 
-# What stands for a value that is not there, besides what the frame itself says is missing.
-NO_VALUE = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 MISSING, OTHER = "(missing)", "(other)"
-# A number written as people write it: 1,234.5 or 12 %.
-NUMBER = re.compile(r"[+-]?((\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?\s*%?|inf|Inf)")
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
-# A column of text is read as numbers, or as dates, if so many of its values are, and it has so many
-# rows at least; the other values then count as missing.
-MOSTLY, FEWEST_MOSTLY = 0.98, 50
-ODD_NUMBERS = "numbers written as text"
 LARGEST = 1e100
-# A column in which every row is different tells rows apart, and nothing else.
-FEWEST_ROWS_OF_AN_IDENTIFIER = 20
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,9 @@ class ColumnPlan:
         Of a category, the values that have an input each. ``"(missing)"`` and ``"(other)"``, if
         there, stand for missing and for all other values; without the latter an unseen value has
         zeros everywhere.
+    written : str
+        How numbers or dates are written, if they are text: such as ``"decimal comma"``, ``"in $"``
+        or ``"day first"``; empty for ``1,234.5`` and ``2024-12-31``.
     """
 
     column: str
@@ -89,136 +100,7 @@ class ColumnPlan:
     indicator: bool = False
     tolerant: bool = False
     categories: tuple[str, ...] = field(default=())
-
-
-# ---- reading columns -------------------------------------------------------------------------
-
-
-def _frame(X: Any) -> Any:
-    """See a pandas, polars or pyarrow table as a narwhals frame with a name for every column."""
-    if isinstance(X, np.ndarray):
-        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])] if X.ndim == 2 else None)
-    if isinstance(X, pd.DataFrame) and not all(isinstance(name, str) for name in X.columns):
-        X = X.rename(columns=str)
-    names = pd.Index(getattr(X, "column_names", getattr(X, "columns", [])))
-    if names.has_duplicates:
-        twice = names[names.duplicated()][0]
-        raise ValueError(f"the table has two columns called {twice!r}; rename one of them.")
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError:
-        raise ValueError(
-            f"the table is a {type(X).__name__}; give a pandas or polars frame with named columns."
-        ) from None
-
-
-def _missing(value: Any) -> bool:
-    return (
-        value is None
-        or value is pd.NA
-        or value is pd.NaT
-        or (isinstance(value, float) and value != value)
-        or (isinstance(value, str) and value.strip() in NO_VALUE)
-    )
-
-
-def _texts(series: Any) -> NDArray[np.object_]:
-    """Values as text, None where missing; 3.0 is written as 3."""
-    values = pd.Series(series.to_list(), dtype=object)
-    try:
-        codes, levels = pd.factorize(values, use_na_sentinel=True)
-    except TypeError:
-        raise ValueError(
-            f"column {series.name!r} holds lists or records; give one value per cell, or drop it."
-        ) from None
-
-    def text(value: Any) -> str | None:
-        if _missing(value):
-            return None
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        return str(value).strip()
-
-    words = np.array([*(text(level) for level in levels), None], dtype=object)
-    return words[codes]
-
-
-def _known(texts: NDArray[np.object_]) -> list[str]:
-    """Return the distinct values that are not missing, sorted."""
-    return sorted({t for t in pd.unique(texts) if t is not None})
-
-
-def _as_number(text: str) -> float:
-    """Read a number as people write it."""
-    plain = text.replace(",", "")
-    return float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
-
-
-def _is_number(text: str) -> bool:
-    return bool(NUMBER.fullmatch(text)) and (any(c.isdigit() for c in text) or "nf" in text)
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:40]}…")
-
-
-def _numbers(series: Any, column: str, *, tolerant: bool = False) -> NDArray[np.float64]:
-    """Values as numbers, NaN where missing; if ``tolerant``, also where there is no number."""
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        if series.dtype == nw.Boolean:
-            return np.array([np.nan if _missing(v) else float(v) for v in series.to_list()])
-        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    texts = _texts(series)
-    codes, known = pd.factorize(pd.Series(texts, dtype=object), use_na_sentinel=True)
-    values = np.full(len(known) + 1, np.nan)
-    for i, text in enumerate(known):
-        if _is_number(text):
-            values[i] = _as_number(text)
-        elif not tolerant:
-            row = int(np.flatnonzero(texts == text)[0])
-            raise ValueError(
-                f"column {column!r} held numbers when the model was trained, and now "
-                f"{_quoted(text)} in row {row + 1}; correct that value or leave it empty."
-            )
-    return values[codes]
-
-
-def _days(series: Any, column: str, *, tolerant: bool = False) -> NDArray[np.float64]:
-    """Dates as days since 1970, NaN where missing; if ``tolerant``, also where there is no date."""
-    if series.dtype in (nw.Datetime, nw.Date):
-        values = pd.Series(series.to_list(), dtype=object)
-        try:
-            stamps = pd.to_datetime(values, utc=True)
-        except (ValueError, OverflowError):
-            raise ValueError(
-                f"column {column!r} has dates too far away to count days to; correct them."
-            ) from None
-    else:
-        texts = pd.Series(_texts(series), dtype=object)
-        stamps = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-        bad = stamps.isna() & texts.notna()
-        if bad.any() and not tolerant:
-            row = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"column {column!r} held dates when the model was trained, and now "
-                f"{_quoted(texts.iloc[row])} in row {row + 1}; write it as 2024-12-31 or leave it "
-                "empty."
-            )
-    day = (stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return day.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _date_parts(days: NDArray[np.float64]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Month and weekday of each day."""
-    stamps = pd.to_datetime(pd.Series(np.floor(days)), unit="D")
-    parts = []
-    for part in (stamps.dt.month_name(), stamps.dt.day_name()):
-        parts.append(np.array([None if _missing(v) else v for v in part], dtype=object))
-    return parts[0], parts[1]
-
-
-MONTHS = tuple(pd.to_datetime(f"2024-{m:02d}-01").month_name() for m in range(1, 13))
-WEEKDAYS = tuple(pd.to_datetime(f"2024-01-0{d}").day_name() for d in range(1, 8))
+    written: str = ""
 
 
 def _levels(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np.object_]:
@@ -236,14 +118,18 @@ def _levels(texts: NDArray[np.object_], categories: Sequence[str]) -> NDArray[np
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Make inputs of a table's columns, and say what was done with each.
 
-    - *Numbers*, also those written ``1,234`` or ``12%``: missing ones become the median, with an
-      input that says so; then mean 0 and deviation 1.
+    - *Numbers*, also those written ``1,234``, ``1 234``, ``3,14``, ``$12`` or ``12%``: missing ones
+      become the median, with an input that says so; then mean 0 and deviation 1.
     - *Categories* (text, booleans, categorical columns): an input for each value. Missing is a
       value. Values that fewer than ``min_count`` rows have, and all but the ``max_categories`` most
       frequent, share one input, which later also takes values never seen.
-    - *Dates*: days as a number, month and weekday as categories.
+    - *Codes* with leading zeros, such as ``00501``, are categories, though they look like numbers.
+    - *Dates*, also those written ``31.12.2020`` or ``12/31/2020``: days as a number, month and
+      weekday as categories. Where every row could be either, the day is first.
     - *Dropped*: columns without a value, with one value, with the same values as an earlier one,
-      with another value in every row (identifiers), and those that ``exclude`` names.
+      of text no value of which ``min_count`` rows have, identifiers, and those that ``exclude``
+      names. An identifier has another text in every row, or another whole number that looks like
+      the number of a row (:func:`evenhand.columns.identifier`).
 
     Parameters
     ----------
@@ -253,8 +139,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns that are no inputs because they are sensitive; nor are columns that tell one of them
         without fail, and are told by it: the same under another name.
     kinds : mapping of str to str, optional
-        How to read columns of text, ``"number"``, ``"date"`` or ``"category"``; values that are no
-        number, or no date, then count as missing. Found out by default.
+        How to read columns: ``"category"``, ``"number"``, ``"date"``, or more exactly ``"number,
+        decimal comma"``, ``"number, decimal point"``, ``"date, day first"``, ``"date, month
+        first"``, ``"date, year first"``; text that is no number, or no date, then counts as
+        missing. A column named here is no identifier. Found out by default.
     max_categories : int, default=50
         The most categories of a column with an input of their own.
     min_count : int, default=10
@@ -268,6 +156,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What becomes of each column, in the table's order.
     transformer_ : ColumnTransformer
         The scikit-learn transformers that do it.
+    readings_ : dict of str to Reading
+        How each column is read.
     n_features_in_ : int
         Columns of the table.
     feature_names_in_ : ndarray of str
@@ -282,10 +172,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.get_feature_names_out().tolist()
     ['age', 'age is missing', 'job = a', 'job = b']
     >>> print(encoder.decisions().to_string(index=False))
-    column     kind                                                            action
-       age   number numbers written as text; 1 missing value set to the median, 535.5
-       job category                                                          2 values
-         x  dropped                                       the same value in every row
+    column     kind                                               action
+       age   number numbers written as text, commas between thousands...
+       job category                                             2 values
+         x  dropped                          the same value in every row
     """
 
     def __init__(
@@ -323,7 +213,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, *, readings: Mapping[str, Reading] | None = None, **params: Any
+    ) -> Any:
         """Fit, and give the inputs made of the table.
 
         Parameters
@@ -332,6 +224,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The table.
         y : array-like, optional
             The label.
+        readings : mapping of str to Reading, optional
+            ``readings_`` of an encoder that saw more rows of the same table, to read it alike.
         **params
             Ignored.
 
@@ -340,20 +234,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray or CSR matrix of shape (n_rows, n_inputs)
             The inputs.
         """
-        frame = _frame(X)
+        frame = as_frame(X)
         if not len(frame):
             raise ValueError("the table has no rows.")
         exclude = [self.exclude] if isinstance(self.exclude, str) else list(self.exclude)
         sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
-        for name in (*exclude, *sensitive):
+        for name in (*exclude, *sensitive, *(self.kinds or {})):
             if name not in frame.columns:
                 raise ValueError(
-                    f"the table has no column {name!r}; it has {_listed(frame.columns)}."
+                    f"the table has no column {name!r}; it has {listed(frame.columns)}."
                 )
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
         plans: list[ColumnPlan] = []
+        found: dict[str, Reading] = {}
         seen: dict[Any, str] = {}
-        secret = {_mark(_texts(frame[name])): name for name in sensitive}
+        secret = {_mark(read_texts(frame[name])): name for name in sensitive}
         for name in frame.columns:
             if name in sensitive:
                 plans.append(ColumnPlan(name, "dropped", "sensitive, so not an input"))
@@ -361,16 +256,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if name in exclude:
                 plans.append(ColumnPlan(name, "dropped", "not an input, as asked"))
                 continue
-            twin = secret.get(_mark(_texts(frame[name])))
+            twin = secret.get(_mark(read_texts(frame[name])))
             if twin is not None:
                 action = f"the same as {twin!r}, which is sensitive, so not an input"
                 plans.append(ColumnPlan(name, "dropped", action))
                 continue
-            plan, mark = self._decide(frame[name], name)
+            known = (readings or {}).get(name)
+            reading = self._read(frame[name], name) if known is None else known
+            # Who says how a column is read wants it read.
+            sure = known is not None or name in (self.kinds or {})
+            plan, mark = self._decide(frame[name], name, reading, sure=sure)
             if plan.kind != "dropped":
                 twin = seen.setdefault(mark, name)
                 if twin != name:
                     plan = ColumnPlan(name, "dropped", f"the same values as {twin!r}")
+            if plan.kind == "dropped":
+                reading = Reading("dropped", note=plan.action)
+            found[name] = reading
             plans.append(plan)
         if all(plan.kind == "dropped" for plan in plans):
             why = "; ".join(f"{p.column!r}: {p.action}" for p in plans[:5])
@@ -378,6 +280,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._warn_of_leaks(frame, plans, y)
         self.n_features_in_ = len(frame.columns)
         self.plans_ = plans
+        self.readings_ = found
         clean = self._clean(frame)
         self.transformer_ = self._make_transformer()
         inputs = self.transformer_.fit_transform(clean)
@@ -398,14 +301,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The inputs.
         """
         check_is_fitted(self)
-        frame = _frame(X)
+        frame = as_frame(X)
         missing = [
             p.column for p in self.plans_ if p.kind != "dropped" and p.column not in frame.columns
         ]
         if missing:
             raise ValueError(
                 f"the table has no column {missing[0]!r}, which the model was trained with; it has "
-                f"{_listed(frame.columns)}."
+                f"{listed(frame.columns)}."
             )
         return self.transformer_.transform(self._clean(frame))
 
@@ -479,42 +382,47 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             name += "'"
         return name
 
-    def _decide(self, series: Any, name: str) -> tuple[ColumnPlan, Any]:
+    def _decide(
+        self, series: Any, name: str, reading: Reading, *, sure: bool
+    ) -> tuple[ColumnPlan, Any]:
         """Plan a column, with a mark that columns of the same values share."""
-        texts = None
-        kind, how = "category", ""
-        if series.dtype.is_numeric():
-            kind, values = "number", _numbers(series, name)
-        elif series.dtype in (nw.Datetime, nw.Date):
-            kind, values = "date", _days(series, name)
-        elif series.dtype.is_nested():
+        if reading.kind == "dropped":
+            return ColumnPlan(name, "dropped", reading.note), None
+        if reading.kind == "category":
+            texts = read_texts(series)
+            return self._decide_category(texts, name, reading, sure=sure), _mark(texts)
+        read = read_numbers if reading.kind == "number" else read_days
+        values = read(series, name, written=reading.written, tolerant=reading.tolerant)
+        return self._decide_number(values, name, reading, sure=sure), _mark(values)
+
+    def _read(self, series: Any, name: str) -> Reading:
+        """Say how a column is read, as its type, ``kinds`` or its values have it."""
+        if series.dtype.is_nested():
             raise ValueError(
                 f"column {name!r} holds lists or records; give one value per cell, or drop it."
             )
-        else:
-            texts = _texts(series)
-            if series.dtype not in (nw.Boolean, nw.Categorical, nw.Enum):
-                kind, how = _kind_of_text(texts)
-                if name in (self.kinds or {}):
-                    kind = (self.kinds or {})[name]
-                    if "count as missing" not in how:
-                        how = (
-                            ""
-                            if kind == "category"
-                            else f"values that are no {kind} count as missing"
-                        )
-            tolerant = "count as missing" in how
-            if kind != "category":
-                read = _numbers if kind == "number" else _days
-                values = read(series, name, tolerant=tolerant)
-        if kind == "category":
-            assert texts is not None  # noqa: S101
-            return self._decide_category(texts, name), _mark(texts)
-        return self._decide_number(values, name, kind, how)
+        kind, written = None, None
+        if name in (self.kinds or {}):
+            kind, written = parse_kind((self.kinds or {})[name], name)
+        own = None
+        if series.dtype.is_numeric():
+            own = "number"
+        elif series.dtype in (nw.Datetime, nw.Date):
+            own = "date"
+        elif series.dtype in (nw.Boolean, nw.Categorical, nw.Enum):
+            own = "category"
+        if own is None:
+            return find_reading(read_texts(series), kind=kind, written=written)
+        if kind not in (None, own, "category"):
+            raise ValueError(
+                f"column {name!r} holds {own.replace('ry', 'rie')}s, so it cannot be read as "
+                f"{kind}s; leave it out of kinds, or make it text."
+            )
+        return Reading(kind or own)
 
     def _decide_number(
-        self, values: NDArray[np.float64], name: str, kind: str, how: str
-    ) -> tuple[ColumnPlan, Any]:
+        self, values: NDArray[np.float64], name: str, reading: Reading, *, sure: bool
+    ) -> ColumnPlan:
         infinite = int(np.isinf(values).sum())
         if infinite:
             raise ValueError(
@@ -522,28 +430,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "them or leave them empty."
             )
         here = values[~np.isnan(values)]
-        mark = _mark(values)
         if len(here) and np.abs(here).max() > LARGEST:
             raise ValueError(
                 f"column {name!r} has values up to {np.abs(here).max():.3g}, too large to work "
                 "with; correct them or give them in another unit."
             )
         if not len(here):
-            return ColumnPlan(name, "dropped", "no value in any row"), mark
+            return ColumnPlan(name, "dropped", "no value in any row")
         n_missing = len(values) - len(here)
         if here.min() == here.max() and not n_missing:
-            return ColumnPlan(name, "dropped", "the same value in every row"), mark
-        whole = (
-            kind == "number"
-            and bool((here % 1 == 0).all())
-            and len(values) >= FEWEST_ROWS_OF_AN_IDENTIFIER
-        )
-        distinct = whole and len(np.unique(here)) == len(values)
-        if distinct and here.max() - here.min() + 1 == len(values):
-            return ColumnPlan(name, "dropped", "numbers the rows: an identifier"), mark
-        words = [how] if how else []
-        if distinct:
-            words.append("another whole number in every row: is it an identifier?")
+            return ColumnPlan(name, "dropped", "the same value in every row")
+        why = identifier(values, name) if reading.kind == "number" and not sure else ""
+        if why:
+            return ColumnPlan(name, "dropped", why)
+        words = [reading.note] if reading.note else []
         if n_missing:
             fill = f"{np.median(here):.4g}"
             words.append(
@@ -551,28 +451,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         names: tuple[str, ...] = (name,)
         names += (self._derived(name, " is missing"),) if n_missing else ()
-        if kind == "date":
+        if reading.kind == "date":
             words.append("as days, month and weekday")
             names += tuple(_input_name(self._derived(name, ": month"), m) for m in MONTHS)
             names += tuple(_input_name(self._derived(name, ": weekday"), d) for d in WEEKDAYS)
-        plan = ColumnPlan(
+        return ColumnPlan(
             name,
-            kind,
+            reading.kind,
             "; ".join(words) or "as it is",
             names,
             indicator=bool(n_missing),
-            tolerant="count as missing" in how,
+            tolerant=reading.tolerant,
+            written=reading.written,
         )
-        return plan, mark
 
-    def _decide_category(self, texts: NDArray[np.object_], name: str) -> ColumnPlan:
+    def _decide_category(
+        self, texts: NDArray[np.object_], name: str, reading: Reading, *, sure: bool
+    ) -> ColumnPlan:
         counts = pd.Series(texts).value_counts()  # the most frequent first, without missing ones
         n_missing = int(sum(t is None for t in texts))
         if not len(counts):
             return ColumnPlan(name, "dropped", "no value in any row")
         if len(counts) == 1 and not n_missing:
             return ColumnPlan(name, "dropped", "the same value in every row")
-        if len(counts) == len(texts) - n_missing and len(counts) >= FEWEST_ROWS_OF_AN_IDENTIFIER:
+        alone = len(counts) == len(texts) - n_missing and len(counts) >= FEWEST_ROWS_OF_NAMES
+        if alone and not sure:
             return ColumnPlan(name, "dropped", "another value in every row: an identifier")
         order = sorted(counts.index, key=lambda value: (-counts[value], value))
         # Of two values one is enough, however rare the other is.
@@ -581,7 +484,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         clash = {MISSING, OTHER} & set(kept)
         kept = [value for value in kept if value not in clash]
         rare = len(order) - len(kept)
-        words = [f"{len(order):,} value{'s' * (len(order) > 1)}"]
+        words = [reading.note] if reading.note else []
+        if not kept and not n_missing:
+            words.append(f"{len(order):,} values, none of them in {least} rows")
+            return ColumnPlan(name, "dropped", f"{'; '.join(words)}: nothing to learn from")
+        words.append(f"{len(order):,} value{'s' * (len(order) > 1)}")
         categories = sorted(kept)
         if rare:
             words.append(f"{rare:,} rare one{'s' * (rare > 1)} taken together")
@@ -602,7 +509,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for i, plan in enumerate(plans):
             if plan.kind not in ("category", "number"):
                 continue
-            code = pd.factorize(pd.Series(_texts(frame[plan.column]), dtype=object))[0]
+            code = pd.factorize(pd.Series(read_texts(frame[plan.column]), dtype=object))[0]
             n_values = len(np.unique(code))
             if not 2 <= n_values <= max(2, len(label) // 10):
                 continue
@@ -627,19 +534,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             series = frame[plan.column]
             if plan.kind == "category":
-                columns[plan.column] = _levels(_texts(series), plan.categories)
+                columns[plan.column] = _levels(read_texts(series), plan.categories)
                 continue
-            read = _days if plan.kind == "date" else _numbers
-            values = read(series, plan.column, tolerant=plan.tolerant)
-            if np.isinf(values).any():
-                raise ValueError(f"column {plan.column!r} has infinite values; correct them.")
+            read = read_days if plan.kind == "date" else read_numbers
+            values = read(series, plan.column, written=plan.written, tolerant=plan.tolerant)
+            infinite = np.flatnonzero(np.isinf(values))
+            if len(infinite):
+                raise CellError(
+                    f"column {plan.column!r} has infinite values, the first",
+                    int(infinite[0]),
+                    "; correct them.",
+                )
             columns[plan.column] = values
             if plan.indicator:
                 columns[self._derived(plan.column, " is missing")] = np.isnan(values).astype(
                     np.float64
                 )
             if plan.kind == "date":
-                month, weekday = _date_parts(values)
+                month, weekday = date_parts(values)
                 columns[self._derived(plan.column, ": month")] = month
                 columns[self._derived(plan.column, ": weekday")] = weekday
         return pd.DataFrame(columns)
@@ -713,28 +625,6 @@ def _input_name(column: str, value: str) -> str:
     return f"{column} = {value}"
 
 
-def _kind_of_text(texts: NDArray[np.object_]) -> tuple[str, str]:
-    """Say how a column of text is best read, and in words what is odd about it."""
-    counts = pd.Series(texts, dtype=object).value_counts()
-    total = int(counts.sum())
-    for kind, fits, plural in (
-        ("number", _is_number, "numbers"),
-        ("date", lambda text: bool(ISO_DATE.fullmatch(text)), "dates"),
-    ):
-        good = np.array([fits(text) for text in counts.index], dtype=bool)
-        n_bad = total - int(counts[good].sum())
-        if not total or not good.any():
-            continue
-        if not n_bad:
-            odd = kind == "number" and any("," in t or "%" in t for t in counts.index)
-            return kind, "dates written as text" if kind == "date" else ODD_NUMBERS if odd else ""
-        if total >= FEWEST_MOSTLY and n_bad <= (1 - MOSTLY) * total:
-            bad = ", ".join(_quoted(t) for t in counts.index[~good][:3])
-            what = f"a value that is no {kind}" if n_bad == 1 else f"{n_bad:,} that are no {plural}"
-            return kind, f"{what} ({bad}), count as missing"
-    return "category", ""
-
-
 def _mark(values: NDArray[Any]) -> Any:
     """Give a mark that columns of the same values share."""
     if values.dtype.kind == "f":
@@ -743,14 +633,12 @@ def _mark(values: NDArray[Any]) -> Any:
     return ("category", codes.tobytes())
 
 
-def _listed(names: Sequence[Any], most: int = 10) -> str:
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
-
-
 # ---- the pipeline ----------------------------------------------------------------------------
 
 
-def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> pd.DataFrame:
+def group_values(
+    X: Any, sensitive: Sequence[str], *, numbers: bool | Collection[str] = False
+) -> pd.DataFrame:
     """Give a table's sensitive columns, None where a value is missing.
 
     Parameters
@@ -759,30 +647,64 @@ def group_values(X: Any, sensitive: Sequence[str], *, numbers: bool = False) -> 
         The table.
     sensitive : sequence of str
         Names of columns.
-    numbers : bool, default=False
-        Whether numbers written as text are numbers, because bins are to be made of them.
+    numbers : bool or collection of str, default=False
+        Whether numbers written as text are numbers, because bins are to be made of them; or the
+        columns of which they are.
 
     Returns
     -------
     DataFrame
         Numbers stay numbers; all else is text.
     """
-    frame = _frame(X)
+    frame = as_frame(X)
     columns = {}
     for name in sensitive:
         if name not in frame.columns:
             raise ValueError(
                 f"the table has no column {name!r}, which is the sensitive one; it has "
-                f"{_listed(frame.columns)}."
+                f"{listed(frame.columns)}."
             )
         number = frame[name].dtype.is_numeric()
-        if numbers and not number:
-            number = all(map(_is_number, _known(_texts(frame[name]))))
-        values: Any = _numbers(frame[name], name) if number else _texts(frame[name])
+        if not number and (numbers if isinstance(numbers, bool) else name in numbers):
+            number = all(map(is_number, known_values(read_texts(frame[name]))))
+        values: Any = read_numbers(frame[name], name) if number else read_texts(frame[name])
         if number and not np.isnan(values).any() and (values % 1 == 0).all():
             values = values.astype(np.int64)
         columns[name] = pd.Series(values, dtype=None if number else object)
     return pd.DataFrame(columns)
+
+
+def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Find the edges of the bins of each column that has some, on the rows that have a value."""
+    edges = {}
+    for name, wanted in bins_by_column(bins, list(values.columns)).items():
+        if np.ndim(wanted) == 0 and not (isinstance(wanted, Integral) and int(wanted) >= 2):
+            raise ValueError(
+                f"column {name!r} has bins={wanted!r}; give two bins or more, or their edges."
+            )
+        known = _numbers_for_bins(values, name).dropna()
+        edges[name] = bin_edges(known.to_numpy(dtype=np.float64), wanted)
+    return edges
+
+
+def _numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
+    """Give a column of which bins are made; refuse what is no number."""
+    column = values[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        words = [str(v) for v in column.dropna() if not is_number(str(v))]
+        if words:
+            raise ValueError(
+                f"column {name!r} has bins, and the value {words[0]!r}, which is no number; "
+                "correct it, or ask for no bins."
+            )
+    return column
+
+
+def _in_bins(values: pd.Series, edges: NDArray[np.float64]) -> pd.Series:
+    """Give the name of each value's bin, None where it is missing."""
+    numbers = values.to_numpy(dtype=np.float64)
+    names = bin_names(edges)[np.searchsorted(edges, numbers, side="right")]
+    return pd.Series(names, index=values.index, dtype=object).where(~np.isnan(numbers), None)
 
 
 def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
@@ -804,6 +726,9 @@ class FairPipeline(ShowsSummary, Pipeline):
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group: refuse them, leave them out of the fit, or make them a
         group of their own, ``"(missing)"``. It is never guessed.
+    bins : mapping of str to (int or sequence of float), optional
+        Sensitive columns that are numbers, such as age: how many bins of equal size, or the edges
+        between them. The bins are then values like any other, and may be crossed.
     transform_input, memory, verbose
         As of scikit-learn's Pipeline.
 
@@ -811,6 +736,8 @@ class FairPipeline(ShowsSummary, Pipeline):
     ----------
     n_dropped_ : int
         Rows that were left out because they have no group.
+    edges_ : dict of str to ndarray
+        Edges of the bins of each column in ``bins``.
     """
 
     def __init__(
@@ -819,6 +746,7 @@ class FairPipeline(ShowsSummary, Pipeline):
         *,
         sensitive: Sequence[str] = (),
         missing_groups: str = "error",
+        bins: Mapping[str, Any] | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
@@ -826,6 +754,7 @@ class FairPipeline(ShowsSummary, Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.sensitive = sensitive
         self.missing_groups = missing_groups
+        self.bins = bins
 
     def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
         """Find each row's group, and which rows have one.
@@ -844,8 +773,11 @@ class FairPipeline(ShowsSummary, Pipeline):
             raise ValueError(
                 f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
             )
-        bins = getattr(self.steps[-1][1], "bins", None) if self.steps else None
-        values = group_values(X, list(self.sensitive), numbers=bins is not None)
+        values = self._group_values(X)
+        fitted = hasattr(self, "edges_")
+        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
+        for name in edges:
+            values[name] = _in_bins(_numbers_for_bins(values, name), edges[name])
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
         if known.all():
@@ -861,6 +793,12 @@ class FairPipeline(ShowsSummary, Pipeline):
         if self.missing_groups == "drop":
             return values[known].reset_index(drop=True), known
         return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
+
+    def _group_values(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, those with bins as numbers."""
+        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
+        numbers = list(self.bins or {}) if own is None else True
+        return group_values(X, list(self.sensitive), numbers=numbers)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> FairPipeline:
         """Fit the encoder and the classifier.
@@ -879,6 +817,7 @@ class FairPipeline(ShowsSummary, Pipeline):
         FairPipeline
             Itself.
         """
+        self.edges_ = find_edges(self._group_values(X), self.bins or {})
         groups, kept = self.groups(X)
         y, weight = np.asarray(y), params.pop("sample_weight", None)
         if len(y) != len(kept):
@@ -953,6 +892,7 @@ def fair_pipeline(
     sensitive: str | Sequence[str],
     *,
     missing_groups: str = "error",
+    bins: Any = None,
     sensitive_inputs: bool = False,
     encoder: TableEncoder | None = None,
     classifier: Any = None,
@@ -966,6 +906,10 @@ def fair_pipeline(
         The sensitive column, or several, whose values are crossed.
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group: refuse, leave out, or make them one.
+    bins : int, sequence of float, or mapping of str to these, optional
+        For a sensitive number such as age: how many bins, or edges. Of several columns a mapping
+        says which, as ``{"age": [25, 45]}``. With one column the adversary guesses the number
+        itself, as of :class:`~evenhand.FairClassifier`; with several, the crossed groups.
     sensitive_inputs : bool, default=False
         Whether the sensitive columns are inputs as well.
     encoder : TableEncoder, optional
@@ -996,7 +940,32 @@ def fair_pipeline(
     if not sensitive_inputs:
         encoder.set_params(sensitive=names)
     if classifier is not None and params:
-        raise ValueError(f"give a classifier or its parameters, not both: {_listed(list(params))}.")
-    classifier = FairClassifier(**params) if classifier is None else classifier
+        raise ValueError(f"give a classifier or its parameters, not both: {listed(list(params))}.")
+    by_column = bins_by_column(bins, names)
+    if classifier is None:
+        own = by_column.pop(names[0], None) if len(names) == 1 else None
+        classifier = FairClassifier(bins=own, **params)
     steps = [("encoder", encoder), ("classifier", classifier)]
-    return FairPipeline(steps, sensitive=names, missing_groups=missing_groups)
+    return FairPipeline(
+        steps, sensitive=names, missing_groups=missing_groups, bins=by_column or None
+    )
+
+
+def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
+    """Say which sensitive column has which bins; bins without a name are those of the only one."""
+    if bins is None:
+        return {}
+    if not isinstance(bins, Mapping):
+        if len(sensitive) > 1:
+            raise ValueError(
+                f"bins are given, and {len(sensitive)} sensitive columns; say which has them, as "
+                f"in {sensitive[0]}=30,45,60."
+            )
+        return {sensitive[0]: bins}
+    for name in bins:
+        if name not in sensitive:
+            raise ValueError(
+                f"bins are given for column {name!r}, which is not sensitive; sensitive are "
+                f"{listed(list(sensitive))}."
+            )
+    return dict(bins)

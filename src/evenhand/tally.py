@@ -119,9 +119,7 @@ def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> F
         place = xp.minimum(xp.maximum((values - grid.low) * grid.per_unit, 0.0), FINE - 1)
         below = like(grid.below, block.cell)[xp.asarray(place, dtype=block.cell.dtype)]
         code = cell * (N_CUTS + 1) + below
-        found.append(
-            xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1))
-        )
+        found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
     counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
     return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand._versions import package_version
 from evenhand.classifier import FairClassifier
+from evenhand.columns import as_frame, listed, read_texts
 from evenhand.cuts import decide
 from evenhand.frontier import Frontier
 from evenhand.inputs import code_known_groups
@@ -27,10 +28,10 @@ from evenhand.selection import count_points
 from evenhand.tables import (
     FairPipeline,
     TableEncoder,
-    _frame,
-    _listed,
-    _texts,
+    bins_by_column,
     fair_pipeline,
+    find_edges,
+    group_values,
     take_table_rows,
 )
 
@@ -71,10 +72,10 @@ def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], N
         Labels of the rows that have one, as whole numbers where all are, else as text; and which
         rows those are.
     """
-    frame = _frame(X)
+    frame = as_frame(X)
     if label not in frame.columns:
-        raise ValueError(f"the table has no column {label!r}; it has {_listed(frame.columns)}.")
-    texts = _texts(frame[label])
+        raise ValueError(f"the table has no column {label!r}; it has {listed(frame.columns)}.")
+    texts = read_texts(frame[label])
     known = np.array([t is not None for t in texts])
     if not known.any():
         raise ValueError(f"column {label!r} has no value in any row.")
@@ -87,7 +88,7 @@ def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], N
     if len(distinct) > MOST_LABELS:
         raise ValueError(
             f"column {label!r} has {len(distinct):,} different values, such as "
-            f"{_listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+            f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
         )
     try:
         numbers = np.array([int(v) for v in values])
@@ -102,7 +103,7 @@ def _as_label(text: str | None, classes: NDArray[Any], column: str, option: str)
         if str(value) == text:
             return value
     raise ValueError(
-        f"{option} {text!r} is no value of column {column!r}; it has {_listed(classes.tolist())}."
+        f"{option} {text!r} is no value of column {column!r}; it has {listed(classes.tolist())}."
     )
 
 
@@ -110,17 +111,22 @@ def _groups(
     X: Any, sensitive: Sequence[str], missing_groups: str, bins: Any = None
 ) -> tuple[Any, Any]:
     """Group of each row that has one, and which rows those are."""
-    steps = [("classifier", FairClassifier(bins=bins))]
-    pipeline = FairPipeline(steps, sensitive=list(sensitive), missing_groups=missing_groups)
+    bins = bins_by_column(bins, sensitive)
+    pipeline = FairPipeline(
+        [("classifier", FairClassifier())],
+        sensitive=list(sensitive),
+        missing_groups=missing_groups,
+        bins=bins,
+    )
     values, known = pipeline.groups(X)
     for name in values.columns:
         n = values[name].nunique()
         known_values = values[name].dropna()
         written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
-        if bins is None and n > MOST_VALUES and all(written):
+        if name not in bins and n > MOST_VALUES and all(written):
             raise ValueError(
                 f"column {name!r} is a number with {n} distinct values; say with --bins which "
-                "values are a group, for example --bins 30,45,60."
+                f"values are a group, for example --bins {name}=30,45,60."
             )
         if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
             raise ValueError(
@@ -132,10 +138,10 @@ def _groups(
 
 def fingerprint(X: Any) -> str:
     """Give a short mark of a table's values, which another table hardly has."""
-    frame = _frame(X)
+    frame = as_frame(X)
     digest = hashlib.sha256()
     for name in frame.columns:
-        values = pd.Series(_texts(frame[name]), dtype=object)
+        values = pd.Series(read_texts(frame[name]), dtype=object)
         digest.update(name.encode())
         digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
@@ -168,6 +174,7 @@ def audit(
     favourable: str | None = None,
     privileged: str | None = None,
     missing_groups: str = "error",
+    bins: Any = None,
     tau: float = 0.8,
 ) -> dict[str, Any]:
     """Compare groups in a table of answers, or of labels alone.
@@ -187,6 +194,8 @@ def audit(
         A group that the others are compared with; by default the group whose rate is largest.
     missing_groups : {"error", "drop", "group"}, default="error"
         What to do with rows without a group.
+    bins : int, sequence of float, or mapping of str to these, optional
+        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule.
 
@@ -197,8 +206,8 @@ def audit(
     """
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
-    n_rows = len(_frame(X))
-    groups, kept = _groups(X, sensitive, missing_groups)
+    n_rows = len(as_frame(X))
+    groups, kept = _groups(X, sensitive, missing_groups, bins)
     X = X if kept.all() else take_table_rows(X, kept)
     dropped = [{"reason": "without a group", "n": int((~kept).sum())}]
     columns = [c for c in (label, prediction) if c is not None]
@@ -220,13 +229,13 @@ def audit(
         if strange:
             raise ValueError(
                 f"column {columns[1]!r} has the value {strange[0]!r}, which column {columns[0]!r} "
-                f"has not ({_listed(np.unique(first).tolist())})."
+                f"has not ({listed(np.unique(first).tolist())})."
             )
     classes = np.unique(first)
     if favourable is None and len(classes) > 2:
         raise ValueError(
             f"column {columns[0]!r} has {len(classes)} different values "
-            f"({_listed(classes.tolist())}); say which is favourable with --favourable."
+            f"({listed(classes.tolist())}); say which is favourable with --favourable."
         )
     good = (
         classes[-1]
@@ -307,6 +316,8 @@ def train(
     missing_groups: str = "error",
     sensitive_inputs: bool = False,
     exclude: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    bins: Any = None,
     title: str = "table",
     command: str = "",
     seed: int = 0,
@@ -334,6 +345,10 @@ def train(
         Whether the sensitive columns are inputs as well.
     exclude : sequence of str
         Further columns that are no inputs.
+    kinds : mapping of str to str, optional
+        How to read columns, as of :class:`~evenhand.TableEncoder`; found out by default.
+    bins : int, sequence of float, or mapping of str to these, optional
+        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
     title, command : str
         What to call the table, and how the training can be repeated.
     seed : int, default=0
@@ -349,8 +364,11 @@ def train(
     overlap = [name for name in sensitive if name == label]
     if overlap:
         raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
-    bins = params.get("bins")
     X, y, dropped = _labelled(X, label, sensitive, missing_groups, bins)
+    bins = bins_by_column(bins, sensitive)
+    if len(sensitive) > 1:
+        # On all rows, so that those held back are in the same bins.
+        bins = find_edges(group_values(X, sensitive, numbers=list(bins)), bins)
     mark = fingerprint(X)
     groups, _ = _groups(X, sensitive, missing_groups, bins)
     n_rows = len(y) + sum(d["n"] for d in dropped)
@@ -359,10 +377,9 @@ def train(
         params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
     # What a column holds is seen on all rows, so that it does not depend on who is held back.
     outside = [label, *exclude]
-    look = TableEncoder(exclude=outside, sensitive=() if sensitive_inputs else list(sensitive))
-    plans = look.fit(X, y).plans_
-    kinds = {p.column: p.kind for p in plans if p.tolerant or p.kind == "category"}
-    outside += [p.column for p in plans if "identifier" in p.action and p.kind == "dropped"]
+    hidden = () if sensitive_inputs else list(sensitive)
+    look = TableEncoder(exclude=outside, sensitive=hidden, kinds=kinds)
+    look.fit(X, y)
     X_test = y_test = None
     if test is not None:
         X_test, y_test, _ = _labelled(test, label, sensitive, missing_groups, bins)
@@ -379,13 +396,11 @@ def train(
         missing_groups=missing_groups,
         sensitive_inputs=sensitive_inputs,
         encoder=TableEncoder(exclude=outside, kinds=kinds),
+        bins=bins,
         random_state=seed,
         **params,
     )
-    pipeline.fit(X, y)
-    words = {p.column: p for p in plans if "identifier" in p.action and p.kind == "dropped"}
-    encoder = pipeline.named_steps["encoder"]
-    encoder.plans_ = [words.get(p.column, p) for p in encoder.plans_]
+    pipeline.fit(X, y, encoder__readings=look.readings_)
     model: FairClassifier = pipeline[-1]
     facts: dict[str, Any] = {
         "title": title,
@@ -437,9 +452,7 @@ def _split(
     """Hold back a share of the rows for a test, within each label of each group."""
     from evenhand.selection import split_rows
 
-    z = np.zeros(len(y), dtype=np.intp)
-    if not (isinstance(groups, pd.Series) and pd.api.types.is_numeric_dtype(groups)):
-        z = group_codes(groups)[1]
+    z = group_codes(groups)[1]
     strata = z * len(np.unique(y)) + np.unique(y, return_inverse=True)[1]
     # A stratum of one row stays with the training rows.
     alone = np.isin(strata, np.flatnonzero(np.bincount(strata) == 1))
@@ -644,6 +657,7 @@ def compare_methods(
     jobs: int = 1,
     seed: int = 0,
     missing_groups: str = "error",
+    bins: Any = None,
     verbose: int = 0,
 ) -> pd.DataFrame:
     """Compare evenhand with other methods on a table's rows.
@@ -652,7 +666,7 @@ def compare_methods(
     ----------
     X : pandas, polars or pyarrow table
         The table.
-    label, sensitive, favourable, missing_groups
+    label, sensitive, favourable, missing_groups, bins
         As of :func:`train`.
     methods : sequence of str, optional
         Names in :data:`evenhand.peers.METHODS`; those that are quick by default.
@@ -669,8 +683,8 @@ def compare_methods(
     unknown = [method for method in methods or () if method not in METHODS]
     if unknown:
         raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
-    X, y, _ = _labelled(X, label, sensitive, missing_groups)
-    groups, _ = _groups(X, sensitive, missing_groups)
+    X, y, _ = _labelled(X, label, sensitive, missing_groups, bins)
+    groups, _ = _groups(X, sensitive, missing_groups, bins)
     classes = np.unique(y)
     if len(classes) > 2 and favourable is None:
         raise ValueError(
@@ -683,7 +697,12 @@ def compare_methods(
     wanted = list(
         methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
     )
-    table = X if isinstance(X, pd.DataFrame) else _frame(X).to_pandas()
+    table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
+    # What a column holds is seen on all rows, so that every split reads it alike.
+    plans = TableEncoder(exclude=[label, *sensitive]).fit(table).plans_
+    kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
+    outside = [p.column for p in plans if p.kind == "dropped"]
+    kinds = {column: kind for column, kind in kinds.items() if column not in outside}
     return compare(
         table,
         (y == good).astype(int),
@@ -692,7 +711,7 @@ def compare_methods(
         notion=notion,
         taus=list(taus),
         n_splits=splits,
-        transformer=TableEncoder(exclude=[label, *sensitive]),
+        transformer=TableEncoder(exclude=outside, kinds=kinds),
         random_state=seed,
         n_jobs=jobs,
         verbose=verbose,
@@ -733,7 +752,7 @@ def dataset_frame(name: str) -> pd.DataFrame:
 
     if name not in datasets.DATASETS:
         raise ValueError(
-            f"there is no dataset {name!r}; there are {_listed(list(datasets.DATASETS))}."
+            f"there is no dataset {name!r}; there are {listed(list(datasets.DATASETS))}."
         )
     record = datasets.DATASETS[name]
     data = getattr(datasets, record.loader)()

@@ -29,7 +29,11 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 # exp(-a) = 2^k exp(r) with |r| <= ln(2) / 2, by a polynomial: unlike the library's exponential it
 # can be computed for several rows at once. The relative error is below 3e-16.
-_LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_LOG2_E, _LN2_HIGH, _LN2_LOW = (
+    1.4426950408889634,
+    6.93147180369123816490e-01,
+    1.90821492927058770002e-10,
+)
 _MOST = 708.0
 
 

@@ -106,9 +106,7 @@ class DaskRows(Rows):
     ) -> None:
         starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
         make = delayed(coded, pure=True)
-        kept = [
-            make(p, coding, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n
-        ]
+        kept = [make(p, coding, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
         self._rows = list(dask.persist(*kept))
         self.n_samples, self.n_features = sum(facts.rows), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None

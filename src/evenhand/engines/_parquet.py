@@ -56,7 +56,9 @@ def parquet_parts(
     inputs = list(columns) if columns else [n for n in schema.names if n not in others]
     for name in inputs:
         kind = schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if not (
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        ):
             raise ValueError(
                 f"column {name!r} holds {kind}, not numbers; name the inputs with columns=..., or "
                 "encode it first: evenhand train FILE and fair_pipeline do."
@@ -68,7 +70,9 @@ def parquet_parts(
         file = pq.ParquetFile(path)
         if not set(inputs) | others <= set(file.schema_arrow.names):
             missing = sorted((set(inputs) | others) - set(file.schema_arrow.names))
-            raise ValueError(f"{path.name} has no column {missing[0]!r}, which {paths[0].name} has.")
+            raise ValueError(
+                f"{path.name} has no column {missing[0]!r}, which {paths[0].name} has."
+            )
         parts += [
             partial(_read, path, i, inputs, label, list(sensitive), weight)
             for i in range(file.num_row_groups)

@@ -49,7 +49,10 @@ class Facts:
     """Smallest positive and largest weight."""
 
     def __add__(self, other: Facts) -> Facts:
-        low, high = min(self.extremes[0], other.extremes[0]), max(self.extremes[1], other.extremes[1])
+        low, high = (
+            min(self.extremes[0], other.extremes[0]),
+            max(self.extremes[1], other.extremes[1]),
+        )
         a, b = self.weight, other.weight
         return Facts(
             self.rows + other.rows,
