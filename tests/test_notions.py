@@ -26,8 +26,8 @@ from evenhand.notions import (
     statistical_parity,
 )
 from evenhand.oracle import Oracle
-from evenhand.rowmath import Guess, guess_one_of_many, guess_one_of_two
 from evenhand.rates import EQUALIZED_ODDS, RATES, WorstRate, group_codes, group_counts
+from evenhand.rowmath import Guess, guess_one_of_many, guess_one_of_two
 from evenhand.updates import modified, normal
 
 METRICS = {

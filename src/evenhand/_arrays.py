@@ -19,7 +19,7 @@ def has_numba() -> bool:
 
 
 def namespace(array: Any) -> Any:
-    """Module with the functions for this array: NumPy, or PyTorch's under NumPy's names."""
+    """Find the module with the functions for this array: NumPy, or PyTorch under NumPy's names."""
     if isinstance(array, np.ndarray | np.generic):
         return np
     return import_module("evenhand.engines._torch_names")
