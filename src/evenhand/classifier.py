@@ -23,6 +23,7 @@ from sklearn.utils import (
     column_or_1d,
 )
 from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand._versions import import_extra
@@ -54,7 +55,7 @@ from evenhand.notions import READINGS, find_notion, of_labels
 from evenhand.oracle import Oracle
 from evenhand.paths import PATHS, Walk
 from evenhand.progress import progress_bar
-from evenhand.rates import overall_accuracy, rate_text
+from evenhand.rates import check_missing, overall_accuracy, rate_text
 from evenhand.selection import (
     Choice,
     HeldOut,
@@ -552,6 +553,9 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         check_labels(y)
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
+        if is_tensor(X) and self.bins is None and where is None and self.extra_column == "ones":
+            rows = self._tensor_rows(X, y, sensitive_features, sample_weight, reset=reset)
+            return rows, check_random_state(self.random_state)
         y, sensitive_features, sample_weight = map(on_host, (y, sensitive_features, sample_weight))
         column = group_column(table, where, sensitive_features)
         if is_tensor(X):
@@ -608,6 +612,28 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             assert_all_finite(y, input_name="y")
             check_consistent_length(X, y)
         return X, y
+
+    def _tensor_rows(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, *, reset: bool
+    ) -> CodedRows:
+        """Rows of a tensor, coded on its device."""
+        from evenhand.engines._torch import TorchRows, tensor_columns, tensor_facts
+
+        if sensitive_features is None:
+            group_column(X, None, None)  # says so
+        X, _ = self._check_tensor(X, None, reset=reset)
+        if not (is_tensor(y) and y.ndim == 1 and not y.is_floating_point()):
+            _, y = self._check_tensor(X, on_host(y), reset=False)
+            check_classification_targets(y)
+        if not (is_tensor(sensitive_features) and sensitive_features.ndim == 1):
+            sensitive_features = on_host(sensitive_features)
+            sensitive_features = find_groups(X, None, None, sensitive_features, None)
+            check_missing(sensitive_features, "sensitive_features", "a group is never guessed")
+        weight, _ = check_weights(X, on_host(sample_weight))
+        facts, y, z = tensor_facts(X, y, sensitive_features, weight)
+        coding, rows = self._coding(facts, int(X.shape[1]), weight is not None)
+        columns = tensor_columns(facts, coding, y, z, weight)
+        return rows._replace(source=TorchRows(X, columns, self.device))
 
     def _check_parts(self) -> None:
         """Refuse what needs the whole table at hand."""

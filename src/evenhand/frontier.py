@@ -318,7 +318,7 @@ def sweep(
         return np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
 
     def found_in(part: Any) -> Sequence[Any]:
-        """What the points of some iterates are made of: scores, histograms, or counts at 0."""
+        """Find what points of some iterates are made of: scores, histograms, or counts at 0."""
         W = weights(part)
         if not cut:
             return rows.sum(zero_counts, W, asked)

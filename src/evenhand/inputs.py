@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from evenhand.engines import Coding, Facts, Rows, SharedRows
+from evenhand.engines import Coding, Facts, Rows
 from evenhand.rates import as_series, check_missing, crossed, group_codes
 
 __all__ = [
@@ -80,7 +80,7 @@ def is_dask(X: Any) -> bool:
 
 
 def on_host(values: Any) -> Any:
-    """A tensor as NumPy's array; anything else as it is."""
+    """Give a tensor as NumPy's array; anything else as it is."""
     return values.detach().cpu().numpy() if is_tensor(values) else values
 
 
@@ -263,7 +263,7 @@ class CodedRows(NamedTuple):
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
     """Take some of the rows; classes and groups stay those of all."""
     if rows.source is not None:
-        return rows._replace(source=SharedRows(rows.source, index))
+        return rows._replace(source=rows.source.take(index))
     weight, extra, quantity = (
         None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
     )
@@ -401,7 +401,7 @@ def _large_enough(
 def _compared(
     levels: NDArray[Any], size: NDArray[Any], least: int, where: str = ""
 ) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
-    """Groups that are compared, the number of each group, and the sizes of those that are not."""
+    """Find the groups to compare, the number of each group, and the sizes of the small ones."""
     large = size >= least
     if len(levels) == 2 or large.all():
         return levels, np.arange(len(levels)), {}

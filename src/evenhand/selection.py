@@ -33,6 +33,7 @@ from evenhand.engines import MemoryRows, Rows
 from evenhand.frontier import Frontier, Point, _point
 from evenhand.rates import AnyRate, WorstRate, overall_accuracy, rate_text
 from evenhand.rowmath import Block, float64_scores
+from evenhand.tally import by_iterate
 
 __all__ = [
     "Choice",
@@ -371,7 +372,7 @@ def _point_counts(
 ) -> FloatArray:
     """Count what points predict: cuts on the scores of some iterates, ``column`` says which."""
     xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
-    scores = float64_scores(block, W).T.reshape(-1, outputs, len(block.extra))
+    scores = by_iterate(float64_scores(block, W).T, outputs)
     size = n_groups * n_labels**2
     if cut.ndim == 2:
         found, group = [], block.cell // n_labels

@@ -24,6 +24,7 @@ from evenhand.rowmath import Block, float64_scores, scores_of
 __all__ = [
     "Asked",
     "Grid",
+    "by_iterate",
     "cut_weights",
     "make_grids",
     "tally",
@@ -64,14 +65,18 @@ class Grid(NamedTuple):
     cuts: FloatArray
 
 
+def by_iterate(scores: Any, outputs: int) -> Any:
+    """Scores of some iterates, a row for each output of each, as (iterates, outputs, rows)."""
+    return scores.reshape(scores.shape[0] // outputs, outputs, scores.shape[1])
+
+
 def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any, Any]]:
     """Of each iterate, and each movable label, the quantity that is cut and the cell it counts in.
 
     Of many labels a cell is group × label × best other label.
     """
-    n, outputs = len(block.y), asked.outputs
     every = scores_of(block.X, block.extra, W).T
-    for scores in every.reshape(W.shape[1] // outputs, outputs, n):
+    for scores in by_iterate(every, asked.outputs):
         if asked.labels == 2:
             yield scores[0], block.cell
         else:
@@ -115,9 +120,11 @@ def _grid(values: FloatArray) -> Grid:
 def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
     xp, found = namespace(block.y), []
-    for (values, cell), grid in zip(_quantities(block, W, asked), grids, strict=True):
+    tables = like(np.stack([grid.below for grid in grids]), block.cell)
+    quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
+    for (values, cell), grid, table in quantities:
         place = xp.minimum(xp.maximum((values - grid.low) * grid.per_unit, 0.0), FINE - 1)
-        below = like(grid.below, block.cell)[xp.asarray(place, dtype=block.cell.dtype)]
+        below = table[xp.asarray(place, dtype=block.cell.dtype)]
         code = cell * (N_CUTS + 1) + below
         found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
     counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
@@ -148,7 +155,7 @@ def zero_counts(block: Block, W: FloatArray, asked: Asked) -> FloatArray:
     """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
     xp, found = namespace(block.y), []
     # In float64, as predictions are.
-    for scores in float64_scores(block, W).T.reshape(-1, asked.outputs, len(block.y)):
+    for scores in by_iterate(float64_scores(block, W).T, asked.outputs):
         answer = scores[0] > 0 if asked.outputs == 1 else xp.argmax(scores, axis=0)
         code = block.cell * asked.labels + answer
         size = asked.kinds * asked.labels**2

@@ -4,8 +4,8 @@ An engine is a :class:`Rows`: it applies a function to blocks of rows and joins 
 mathematics is in :mod:`evenhand.rowmath` and the same for all.
 """
 
-from evenhand.engines._parts import Coding, Facts, Share, SharedRows
-from evenhand.engines._rows import COMPILED_ROWS, MemoryRows, Rows, as_columns, cores
+from evenhand.engines._parts import Coding, Facts
+from evenhand.engines._rows import COMPILED_ROWS, MemoryRows, Rows, Share, as_columns, cores
 
 __all__ = [
     "COMPILED_ROWS",
@@ -14,7 +14,6 @@ __all__ = [
     "MemoryRows",
     "Rows",
     "Share",
-    "SharedRows",
     "as_columns",
     "cores",
 ]

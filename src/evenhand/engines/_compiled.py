@@ -196,7 +196,8 @@ def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
 @njit(cache=True, nogil=True)
 def _dense(
     X: Any, start: int, stop: int, extra: Any, y: Any, z: Any, cell: Any, weight: Any, w: Any,
-    w_last: float, u: Any, only: Any, known: int, per_scale: float, x_r: Any, small: Any, counts: Any,
+    w_last: float, u: Any, only: Any, known: int, per_scale: float, x_r: Any, small: Any,
+    counts: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a dense table."""
     K, n = u.shape[0], len(w)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, TypeVar
 
@@ -14,7 +16,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from evenhand.engines._parts import Coding, Facts, Part, coded, part_facts
-from evenhand.engines._rows import MemoryRows, Rows
+from evenhand.engines._rows import MemoryRows, Rows, Share
 
 __all__ = ["DaskRows", "dask_facts", "dask_parts", "on_partitions"]
 
@@ -39,7 +41,8 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
             collection = collection.rechunk({1: -1})
         return list(collection.to_delayed().ravel())
     if dask.is_dask_collection(collection):
-        return list(collection.to_delayed())
+        # Optimised each by itself, columns of one frame may get other partitions than the inputs.
+        return list(collection.to_delayed(optimize_graph=False))
     if lengths is None:
         raise ValueError("X is no Dask collection, though another argument is; make X one, too.")
     if len(collection) != sum(lengths):
@@ -49,7 +52,7 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
         )
     ends = np.cumsum([0, *lengths]).tolist()
     take = collection.iloc if hasattr(collection, "iloc") else np.asarray(collection)
-    return [take[i:j] for i, j in zip(ends[:-1], ends[1:], strict=True)]
+    return [take[i:j] for i, j in pairwise(ends)]
 
 
 def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
@@ -128,6 +131,23 @@ class DaskRows(Rows):
         shared = delayed((part, args), traverse=False, pure=False)
         found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
         return np.concatenate(dask.compute(*found, optimize_graph=False))
+
+    def take(self, share: Share) -> DaskRows:
+        """Copy the rows of a share, where they are."""
+        other = copy(self)
+        taken = dask.persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
+        sizes = dask.compute(*(delayed(_size)(rows) for rows in taken))
+        other._rows = [rows for rows, n in zip(taken, sizes, strict=True) if n]
+        other.n_samples = sum(sizes)
+        return other
+
+
+def _take(rows: MemoryRows, share: Share) -> MemoryRows:
+    return rows.take(share)
+
+
+def _size(rows: MemoryRows) -> int:
+    return rows.n_samples
 
 
 def _reduce(rows: MemoryRows, what: Any) -> Any:

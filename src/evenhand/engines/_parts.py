@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.engines._rows import MemoryRows, Rows, as_columns
+from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
 from evenhand.rates import check_missing, crossed
-from evenhand.rowmath import Block
 
-__all__ = ["Coding", "Facts", "Part", "Share", "SharedRows", "StreamRows", "coded", "part_facts"]
+__all__ = ["Coding", "Facts", "Part", "StreamRows", "coded", "part_facts"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -78,7 +77,7 @@ def _groups(part: Part) -> pd.Series:
 
 
 def _inputs(part: Part) -> FloatArray:
-    """Inputs as float32 or float64."""
+    """Give the inputs as float32 or float64."""
     X = np.asarray(part.X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
@@ -149,19 +148,40 @@ class StreamRows(Rows):
         Numbers of labels and groups.
     n_features : int
         How many inputs there are.
+    share : Share, optional
+        Which of the rows; all by default.
     """
 
     def __init__(
-        self, parts: Sequence[Callable[[], Part]], facts: Facts, coding: Coding, n_features: int
+        self,
+        parts: Sequence[Callable[[], Part]],
+        facts: Facts,
+        coding: Coding,
+        n_features: int,
+        share: Share | None = None,
     ) -> None:
+        self._made_of = parts, facts, coding, n_features
         starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
         kept = [(p, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
-        self._parts, self._coding = kept, coding
-        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self._parts, self._coding, self._share = kept, coding, share
+        sizes = (
+            facts.rows
+            if share is None
+            else [share.of(s, n).sum() for s, n in zip(starts, facts.rows, strict=True)]
+        )
+        self.n_samples, self.n_features = int(sum(sizes)), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
     def _each(self, function: Callable[[MemoryRows], T]) -> list[T]:
-        return [function(coded(part(), self._coding, start)) for part, start in self._parts]
+        def rows(part: Callable[[], Part], start: int) -> MemoryRows:
+            every = coded(part(), self._coding, start)
+            return every if self._share is None else every.take(self._share)
+
+        return [function(rows(part, start)) for part, start in self._parts]
+
+    def take(self, share: Share) -> StreamRows:
+        """Take the rows of a share; they are picked at every pass."""
+        return StreamRows(*self._made_of, share=share)
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts in the order of the rows."""
@@ -170,55 +190,3 @@ class StreamRows(Rows):
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
         return np.concatenate(self._each(lambda rows: rows.collect(part, *args)))
-
-
-class Share(NamedTuple):
-    """Rows whose random number, from 0 to 1, is in an interval, or all the others.
-
-    The numbers follow from the rows' numbers and a seed, wherever the rows are.
-    """
-
-    seed: int
-    low: float
-    high: float
-    inside: bool
-
-    def of(self, start: int, n: int) -> NDArray[np.bool_]:
-        """Which of n rows from number ``start`` on belong to it."""
-        # The finaliser of SplitMix64: as good as drawn, for each row by itself.
-        x = np.arange(start, start + n, dtype=np.uint64) + np.uint64(self.seed)
-        with np.errstate(over="ignore"):
-            x = x * np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x = x ^ (x >> np.uint64(31))
-        number = (x >> np.uint64(11)) * 2.0**-53
-        return ((number >= self.low) & (number < self.high)) == self.inside
-
-
-class SharedRows(Rows):
-    """Some of the rows that an engine has: those of a :class:`Share`."""
-
-    def __init__(self, rows: Rows, share: Share) -> None:
-        self._rows, self._share = rows, share
-        self.n_features, self.dtype, self.weighted = rows.n_features, rows.dtype, rows.weighted
-        self.n_samples = int(rows.sum(_size_of, share))
-
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts of the rows that belong to the share."""
-        return self._rows.reduce(join, _on_share, self._share, part, args)
-
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks' rows that belong to the share, in order."""
-        return self._rows.collect(_on_share, self._share, part, args)
-
-
-def _size_of(block: Block, share: Share) -> int:
-    return int(share.of(block.start, len(block.y)).sum())
-
-
-def _on_share(block: Block, share: Share, part: Callable[..., T], args: tuple[Any, ...]) -> T:
-    rows = np.flatnonzero(share.of(block.start, len(block.y)))
-    columns = [None if c is None else c[rows] for c in block[3:]]
-    X = block.X[rows]
-    return part(Block._make([block.start, X, X.T, *columns]), *args)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from evenhand._arrays import has_numba
 from evenhand.rowmath import Block, Game, Recode, make_block, row_sums, sees_powers
 
-__all__ = ["MemoryRows", "Rows", "as_columns", "cores"]
+__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -35,6 +35,30 @@ COMPILED_ROWS = 8192
 LARGE = 1 << 18
 # Share of nonzero inputs below which a dense table is held as CSR.
 MOSTLY_ZEROS = 0.25
+
+
+class Share(NamedTuple):
+    """Rows whose random number, from 0 to 1, is in an interval, or all the others.
+
+    The numbers follow from the rows' numbers and a seed, wherever the rows are.
+    """
+
+    seed: int
+    low: float
+    high: float
+    inside: bool
+
+    def of(self, start: int, n: int) -> NDArray[np.bool_]:
+        """Which of n rows from number ``start`` on belong to it."""
+        # The finaliser of SplitMix64: as good as drawn, for each row by itself.
+        x = np.arange(start, start + n, dtype=np.uint64) + np.uint64(self.seed)
+        with np.errstate(over="ignore"):
+            x = x * np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x = x ^ (x >> np.uint64(31))
+        number = (x >> np.uint64(11)) * 2.0**-53
+        return ((number >= self.low) & (number < self.high)) == self.inside
 
 
 class Rows(ABC):
@@ -65,6 +89,10 @@ class Rows(ABC):
     @abstractmethod
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+
+    @abstractmethod
+    def take(self, share: Share) -> Rows:
+        """Take the rows of a share, where they are."""
 
     def sum(self, part: Callable[..., T], *args: Any) -> T:
         """Add up ``part(block, *args)`` over the blocks of rows."""
@@ -217,6 +245,12 @@ class MemoryRows(Rows):
 
         return reduce(join, cores.map(task, self._tasks))
 
+    def take(self, share: Share) -> MemoryRows:
+        """Copy the rows of a share."""
+        rows = np.flatnonzero(share.of(self._start, self.n_samples))
+        columns = [None if c is None else c[rows] for c in self._columns]
+        return MemoryRows(self._X[rows], columns, start=self._start)
+
     def _compilable(self, game: Game, recode: Recode | None) -> bool:
         """Whether there is a compiled loop for these sums, and it is worth its loading."""
         return (
@@ -229,7 +263,7 @@ class MemoryRows(Rows):
     def _compiled(
         self, w: FloatArray, u: FloatArray, scale: float, game: Game, recode: Recode | None
     ) -> Iterator[Any]:
-        """Sums of ranges of rows, as many whatever the number of cores."""
+        """Give the sums of ranges of rows, as many whatever the number of cores."""
         from evenhand.engines._compiled import compiled_sums
 
         sums = compiled_sums(self._X, self._columns, game, recode)

@@ -9,14 +9,16 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.engines._rows import Rows
+from evenhand.engines._parts import Coding, Facts
+from evenhand.engines._rows import Rows, Share
 from evenhand.rowmath import Block, Game, make_block, row_sums, sees_powers
 
-__all__ = ["TorchRows", "check_tensor"]
+__all__ = ["TorchRows", "check_tensor", "tensor_columns", "tensor_facts"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -39,6 +41,58 @@ def check_tensor(X: Any) -> Any:
     return X.detach().contiguous()
 
 
+def _codes(values: Any, device: Any) -> tuple[pd.Series, Any]:
+    """Count distinct values, and number each row's among them, on the device."""
+    if isinstance(values, torch.Tensor):
+        found, codes, counts = values.unique(return_inverse=True, return_counts=True)
+        return pd.Series(counts.cpu().numpy(), index=found.cpu().numpy()), codes.to(device)
+    codes, found = pd.factorize(values)
+    counts = np.bincount(codes, minlength=len(found))
+    return pd.Series(counts, index=found), torch.as_tensor(codes).to(device)
+
+
+def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, Any, Any]:
+    """Find what must be known of a table, and number its labels and groups.
+
+    X is from :func:`check_tensor`; labels and groups are tensors of one dimension, or have been
+    checked for missing values.
+    """
+    labels, y = _codes(y, X.device)
+    groups, z = _codes(sensitive, X.device)
+    for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
+        if column is not None and len(column) != len(X):
+            raise ValueError(
+                f"{name} has {len(column)} rows, X has {len(X)}; they must be the same rows."
+            )
+    least, most = X.aminmax()
+    w = np.ones(1) if weight is None else weight
+    facts = Facts(
+        (len(X),),
+        labels,
+        groups,
+        max(abs(least.item()), abs(most.item())),
+        frozenset([str(X.dtype).removeprefix("torch.")]),
+        (float(w.sum()), float(w @ w), int((w > 0).sum())),
+        (float(w[w > 0].min(initial=np.inf)), float(w.max())),
+    )
+    return facts, y, z
+
+
+def tensor_columns(
+    facts: Facts, coding: Coding, y: Any, z: Any, weight: FloatArray | None
+) -> tuple[Any, ...]:
+    """Make the columns of :func:`evenhand.engines.as_columns` on the device."""
+
+    def numbers(values: pd.Series, table: dict[Any, int]) -> Any:
+        return torch.tensor([table[v] for v in values.index.tolist()], device=y.device)
+
+    y, z = numbers(facts.labels, coding.labels)[y], numbers(facts.groups, coding.groups)[z]
+    cell = z * coding.n_labels + y
+    if weight is not None:
+        weight = weight * coding.per_weight
+    return torch.ones_like(y, dtype=torch.float64), y.double(), z.double(), cell, weight
+
+
 class TorchRows(Rows):
     """Rows of a tensor, in blocks that share its memory.
 
@@ -46,7 +100,7 @@ class TorchRows(Rows):
     ----------
     X : Tensor, ndarray or CSR matrix of shape (n_samples, n_features)
         Inputs. Copied to the device if they are elsewhere; a CSR matrix becomes dense.
-    columns : sequence of ndarray
+    columns : sequence of ndarray or Tensor
         The other columns of a block, from :func:`evenhand.engines.as_columns`.
     device : str or torch.device, optional
         Where to compute; by default where X is, or a GPU if there is one.
@@ -68,7 +122,7 @@ class TorchRows(Rows):
             make_block(X, i, i + step, extra, y, z, cell, weight)
             for i in range(0, self.n_samples, step)
         ]
-        self._X, self._columns = X, columns
+        self._X, self._columns = X, (extra, y, z, cell, weight)
         self._compact: tuple[Any, ...] | None = None
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
@@ -84,6 +138,12 @@ class TorchRows(Rows):
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
         return np.concatenate([_to_numpy(part(block, *args)) for block in self.blocks])
 
+    def take(self, share: Share) -> TorchRows:
+        """Copy the rows of a share, on the device."""
+        rows = torch.as_tensor(share.of(0, self.n_samples)).to(self._X.device)
+        columns = [None if c is None else c[rows] for c in self._columns]
+        return TorchRows(self._X[rows], columns)
+
     def _fusible(self, game: Game, recode: Any) -> bool:
         """Whether the fused kernel can be used."""
         if not self._X.is_cuda or recode is not None or not sees_powers(game):
@@ -98,13 +158,12 @@ class TorchRows(Rows):
         """Columns as the kernel reads them: a byte for the cell, and ones left out."""
         if self._compact is None:
             extra, _, _, cell, weight = self._columns
-            ones = bool((extra == 1).all())
-            totals = np.bincount(cell, weights=weight, minlength=6).astype(np.float64)
+            totals = torch.bincount(cell, weights=weight, minlength=6).double()
             self._compact = (
-                torch.as_tensor(cell.astype(np.uint8)).to(self._X.device),
-                None if ones else torch.as_tensor(extra).to(self._X),
-                None if weight is None else torch.as_tensor(weight).to(self._X),
-                totals,
+                cell.to(torch.uint8),
+                None if bool((extra == 1).all()) else extra.to(self._X),
+                None if weight is None else weight.to(self._X),
+                totals.cpu().numpy(),
             )
         return self._compact
 

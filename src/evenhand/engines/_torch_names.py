@@ -1,4 +1,4 @@
-"""PyTorch's functions where their names or arguments differ from NumPy's; the others as they are."""
+"""PyTorch's functions under NumPy's names."""
 
 from __future__ import annotations
 

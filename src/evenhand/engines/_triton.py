@@ -215,7 +215,7 @@ def fused_sums(
     scale: float,
     game: Game,
 ) -> Sums:
-    """Sums of all rows.
+    """Sum all rows.
 
     Parameters
     ----------
