@@ -12,7 +12,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow and not network" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not network" $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -57,7 +57,7 @@ $(BIN)/python:
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml
 	@echo "setting up $(VENV) ..."
-	$(PIP) -e ".[plot]"
+	$(PIP) -e ".[plot,fast]"
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml

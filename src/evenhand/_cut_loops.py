@@ -168,7 +168,8 @@ def promising_cuts(
     ]
     shares = rate.shares if isinstance(rate, WorstRate) else ()
     ends, above = np.empty(len(s), np.intp), np.empty((n_cells, len(s)))
-    noted = _walk(
+    walk: Any = _walk
+    noted = walk(
         s,
         cell,
         weight,

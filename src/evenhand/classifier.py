@@ -475,7 +475,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         )
         files = find_files(path)
         parts, inputs = parquet_parts(files, label, sensitive, columns, sample_weight)
-        facts = reduce(add, (part_facts(part()) for part in parts))
+        facts = reduce(add, (part_facts(part.read()) for part in parts))
         coding, rows = self._coding(facts, len(inputs), sample_weight is not None)
         self.n_features_in_ = len(inputs)
         self.feature_names_in_ = np.array(inputs, dtype=object)
@@ -503,7 +503,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         """
         parts = self._parts(rows, random)
         split = self.selection in ("holdout", "certified")
-        fitted, held = view(*parts[0]) if split else (view(None, NO_ROWS)[0], None)
+        fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
         oracle = self._oracle(fitted)
         self.classes_, self.groups_, self._inputs = rows.classes, rows.groups, fitted.inputs
         self.small_groups_, self._edges = rows.small, rows.edges

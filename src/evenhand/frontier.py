@@ -243,7 +243,7 @@ def sweep(
     asked = Asked(k, n_labels, tuple(favourable))
     exact = cut and rows.n_samples <= EXACT_ROWS
     compiled = rows.n_samples >= COMPILED_ROWS and has_numba()
-    cell = rows.collect(_cell) if exact else None
+    cell: Any = rows.collect(_cell) if exact else None
     weight = rows.collect(_weight) if exact and rows.weighted else None
     caution = 0.0
 
@@ -317,7 +317,7 @@ def sweep(
         """Weights of some iterates, in columns."""
         return np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
 
-    def found_in(part: Any) -> Sequence[Any]:
+    def found_in(part: Any) -> Any:
         """Find what points of some iterates are made of: scores, histograms, or counts at 0."""
         W = weights(part)
         if not cut:

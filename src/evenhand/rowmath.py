@@ -353,7 +353,8 @@ def row_sums(
         R += [d_f * (view.cell == j) for j in range(n_cells)]
         soft.append(xp.bincount(view.cell, weights=f_w, minlength=n_cells)[:n_cells])
     residuals = xp.concatenate(R)
-    mean, square = 0.0, 0.0
+    mean: Any = 0.0
+    square: Any = 0.0
     for view in found:
         s_w = view.s if weight is None else view.s * weight
         mean, square = mean + s_w.sum() / len(found), square + s_w @ view.s / len(found)

@@ -88,8 +88,8 @@ def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any
 def sampled(block: Block, W: FloatArray, asked: Asked, step: int) -> FloatArray:
     """Quantities of every ``step``-th row of the table, shape (rows, quantities)."""
     first = -block.start % step
-    few = Block._make(None if v is None else v[first::step] for v in block._replace(start=None))
-    few = few._replace(X_t=None)
+    columns = (None if column is None else column[first::step] for column in block[3:])
+    few = Block._make([block.start + first, block.X[first::step], None, *columns])
     return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)]).T
 
 

@@ -271,8 +271,8 @@ def _sparse(
                 for k in range(2, 1 + K):
                     acc[q, k] += r[k, row - i] * value
     for k in range(1 + K):
-        for q in range(n):
-            x_r[k, q] += acc[q, k]
+        for j in range(n):
+            x_r[k, j] += acc[j, k]
 
 
 def compiled_sums(
@@ -290,9 +290,8 @@ def compiled_sums(
         y, size = (table[cell] for table in recode)
         weight = size if weight is None else size * weight
     columns = (extra, y, z, cell, np.zeros(0) if weight is None else weight)
-    loop, parts = _dense, (np.asarray(X),) if not issparse(X) else ()
-    if issparse(X):
-        loop, parts = _sparse, (X.data, X.indices, X.indptr)
+    loop: Any = _sparse if issparse(X) else _dense
+    parts = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
     def sums(start: int, stop: int, w: FloatArray, u: FloatArray, scale: float) -> Sums:

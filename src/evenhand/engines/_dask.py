@@ -9,9 +9,9 @@ from itertools import pairwise
 from operator import add
 from typing import Any, TypeVar
 
-import dask
 import dask.array as da
 import numpy as np
+from dask.base import compute, is_dask_collection, persist
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
@@ -40,7 +40,7 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
         return list(collection.to_delayed().ravel())
-    if dask.is_dask_collection(collection):
+    if is_dask_collection(collection):
         # Optimised each by itself, columns of one frame may get other partitions than the inputs.
         return list(collection.to_delayed(optimize_graph=False))
     if lengths is None:
@@ -66,10 +66,10 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
     else:
         known, lengths = False, None
     inputs = _delayed_parts(X, None)
-    local = [v for v in (y, sensitive, weight) if v is not None and not dask.is_dask_collection(v)]
+    local = [v for v in (y, sensitive, weight) if v is not None and not is_dask_collection(v)]
     arrays = [v for v in (y, sensitive, weight) if isinstance(v, da.Array)]
     if not known and (local or arrays):
-        lengths = list(dask.compute(*[delayed(len)(part) for part in inputs]))
+        lengths = list(compute(*[delayed(len)(part) for part in inputs]))
     columns = [
         [None] * len(inputs) if v is None else _delayed_parts(v, lengths)
         for v in (y, sensitive, weight)
@@ -85,7 +85,7 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
 
 def dask_facts(parts: Sequence[Delayed]) -> Facts:
     """Facts of all parts."""
-    (found,) = dask.compute([delayed(part_facts)(part) for part in parts])
+    (found,) = compute([delayed(part_facts)(part) for part in parts])
     return reduce(add, found)
 
 
@@ -110,7 +110,7 @@ class DaskRows(Rows):
         starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
         make = delayed(coded, pure=True)
         kept = [make(p, coding, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
-        self._rows = list(dask.persist(*kept))
+        self._rows = list(persist(*kept))
         self.n_samples, self.n_features = sum(facts.rows), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
@@ -123,20 +123,20 @@ class DaskRows(Rows):
                 delayed(_join, pure=False)(join, level[i : i + FAN_IN])
                 for i in range(0, len(level), FAN_IN)
             ]
-        (found,) = dask.compute(level[0], optimize_graph=False)
-        return found  # type: ignore[no-any-return]
+        (found,) = compute(level[0], optimize_graph=False)
+        return found
 
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
         shared = delayed((part, args), traverse=False, pure=False)
         found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
-        return np.concatenate(dask.compute(*found, optimize_graph=False))
+        return np.concatenate(compute(*found, optimize_graph=False))
 
     def take(self, share: Share) -> DaskRows:
         """Copy the rows of a share, where they are."""
         other = copy(self)
-        taken = dask.persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
-        sizes = dask.compute(*(delayed(_size)(rows) for rows in taken))
+        taken = persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
+        sizes = compute(*(delayed(_size)(rows) for rows in taken))
         other._rows = [rows for rows, n in zip(taken, sizes, strict=True) if n]
         other.n_samples = sum(sizes)
         return other
@@ -172,7 +172,7 @@ def on_partitions(model: Any, method: str, X: Any, sensitive: Any) -> da.Array:
     known = isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0]))
     lengths = list(X.chunks[0]) if known else None
     if lengths is None:
-        lengths = list(dask.compute(*[delayed(len)(part) for part in inputs]))
+        lengths = list(compute(*[delayed(len)(part) for part in inputs]))
     groups = [None] * len(inputs) if sensitive is None else _delayed_parts(sensitive, lengths)
     n_classes = len(model.classes_)
     wide = method == "predict_proba" or (method == "decision_function" and n_classes > 2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from evenhand.engines._parts import Part
+from evenhand.engines._parts import Part, PartSource
 
 __all__ = ["find_files", "parquet_parts"]
+
+
+FloatArray = NDArray[Any]
+# What an input may hold.
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 
 
 def find_files(path: Any) -> list[Path]:
@@ -41,8 +47,8 @@ def parquet_parts(
     sensitive: Sequence[str],
     columns: Sequence[str] | None = None,
     weight: str | None = None,
-) -> tuple[list[Callable[[], Part]], list[str]]:
-    """Functions that read the parts, and the names of the inputs.
+) -> tuple[list[PartSource], list[str]]:
+    """Find the parts, and the names of the inputs.
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
     """
@@ -56,43 +62,67 @@ def parquet_parts(
     inputs = list(columns) if columns else [n for n in schema.names if n not in others]
     for name in inputs:
         kind = schema.field(name).type
-        if not (
-            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-        ):
+        if not any(is_(kind) for is_ in NUMBERS):
             raise ValueError(
                 f"column {name!r} holds {kind}, not numbers; name the inputs with columns=..., or "
                 "encode it first: evenhand train FILE and fair_pipeline do."
             )
     if not inputs:
         raise ValueError("there is no column left to learn from.")
-    parts: list[Callable[[], Part]] = []
+    parts: list[PartSource] = []
     for path in paths:
         file = pq.ParquetFile(path)
-        if not set(inputs) | others <= set(file.schema_arrow.names):
-            missing = sorted((set(inputs) | others) - set(file.schema_arrow.names))
+        missing = sorted((set(inputs) | others) - set(file.schema_arrow.names))
+        if missing:
             raise ValueError(
                 f"{path.name} has no column {missing[0]!r}, which {paths[0].name} has."
             )
         parts += [
-            partial(_read, path, i, inputs, label, list(sensitive), weight)
+            RowGroup(path, i, file.metadata, inputs, label, tuple(sensitive), weight)
             for i in range(file.num_row_groups)
         ]
     return parts, inputs
 
 
-def _read(
-    path: Path, group: int, inputs: list[str], label: str, sensitive: list[str], weight: str | None
-) -> Part:
-    names = list(dict.fromkeys([*inputs, label, *sensitive, *([weight] if weight else [])]))
-    table = pq.ParquetFile(path).read_row_group(group, columns=names)
-    single = all(pa.types.is_float32(table.schema.field(n).type) for n in inputs)
-    X = np.empty((table.num_rows, len(inputs)), dtype=np.float32 if single else np.float64)
-    for j, name in enumerate(inputs):
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a Parquet file."""
+
+    path: Path
+    number: int
+    metadata: Any
+    names: list[str]
+    label: str
+    sensitive: tuple[str, ...]
+    weight: str | None
+
+    def _table(self, columns: list[str]) -> Any:
+        with pq.ParquetFile(self.path, metadata=self.metadata) as file:
+            return file.read_row_group(self.number, columns=columns)
+
+    def inputs(self) -> FloatArray:
+        """Read the inputs alone."""
+        return _matrix(self._table(self.names), self.names)
+
+    def read(self) -> Part:
+        """Read all of it."""
+        weight = [self.weight] if self.weight else []
+        table = self._table(
+            list(dict.fromkeys([*self.names, self.label, *self.sensitive, *weight]))
+        )
+        groups = table.select(list(self.sensitive)).to_pandas()
+        return Part(
+            _matrix(table, self.names),
+            table[self.label].to_pandas(),
+            groups if len(self.sensitive) > 1 else groups[self.sensitive[0]],
+            None if self.weight is None else table[self.weight].to_numpy(),
+        )
+
+
+def _matrix(table: Any, names: list[str]) -> FloatArray:
+    """Make one array of columns of numbers; missing ones are NaN."""
+    single = all(pa.types.is_float32(table.schema.field(name).type) for name in names)
+    X = np.empty((table.num_rows, len(names)), dtype=np.float32 if single else np.float64)
+    for j, name in enumerate(names):
         X[:, j] = table[name].to_numpy()
-    groups = table.select(sensitive).to_pandas()
-    return Part(
-        X,
-        table[label].to_pandas(),
-        groups if len(sensitive) > 1 else groups[sensitive[0]],
-        None if weight is None else table[weight].to_numpy(),
-    )
+    return X

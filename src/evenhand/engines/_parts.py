@@ -6,10 +6,11 @@ are; with them :func:`coded` makes of a part rows like any others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
 from evenhand.rates import check_missing, crossed
 
-__all__ = ["Coding", "Facts", "Part", "StreamRows", "coded", "part_facts"]
+__all__ = ["Coding", "Facts", "Part", "PartSource", "StreamRows", "coded", "part_facts"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -123,70 +124,92 @@ class Coding(NamedTuple):
         return len(self.labels)
 
 
-def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
-    """Rows of a part, of which the first is number ``start`` of the table."""
-    X = np.ascontiguousarray(_inputs(part), dtype=coding.dtype)
+def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
+    """Group × label of each row, and its weight."""
     y = _values(part.y, "y", "").map(coding.labels).to_numpy(dtype=np.intp)
     z = _groups(part).map(coding.groups).to_numpy(dtype=np.intp)
     weight = None
     if coding.per_weight is not None:
         weight = np.asarray(part.weight, dtype=np.float64) * coding.per_weight
+    return z * coding.n_labels + y, weight
+
+
+def _rows(
+    X: FloatArray, cell: FloatArray, weight: FloatArray | None, coding: Coding, start: int
+) -> MemoryRows:
+    z, y = np.divmod(cell.astype(np.intp), coding.n_labels)
     columns = as_columns(len(X), y, z, n_labels=coding.n_labels, sample_weight=weight)
-    return MemoryRows(X, columns, start=start)
+    return MemoryRows(np.ascontiguousarray(X, dtype=coding.dtype), columns, start=start)
+
+
+def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
+    """Rows of a part, of which the first is number ``start`` of the table."""
+    return _rows(_inputs(part), *_codes(part, coding), coding, start)
+
+
+class PartSource(Protocol):
+    """A part that can be read again and again."""
+
+    def read(self) -> Part:
+        """Read all of it."""
+
+    def inputs(self) -> FloatArray:
+        """Read the inputs alone."""
 
 
 class StreamRows(Rows):
-    """Rows that are read again at every pass, a part at a time.
+    """Rows whose inputs are read again at every pass, a part at a time.
+
+    What is kept are two bytes for the cell of each row, and its weight if it has one.
 
     Parameters
     ----------
-    parts : sequence of callable
-        Each gives a :class:`Part`, the same one every time.
+    parts : sequence of PartSource
+        Where to read.
     facts : Facts
         Those of all parts.
     coding : Coding
         Numbers of labels and groups.
     n_features : int
         How many inputs there are.
-    share : Share, optional
-        Which of the rows; all by default.
     """
 
     def __init__(
-        self,
-        parts: Sequence[Callable[[], Part]],
-        facts: Facts,
-        coding: Coding,
-        n_features: int,
-        share: Share | None = None,
+        self, parts: Sequence[PartSource], facts: Facts, coding: Coding, n_features: int
     ) -> None:
-        self._made_of = parts, facts, coding, n_features
         starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
-        kept = [(p, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
-        self._parts, self._coding, self._share = kept, coding, share
-        sizes = (
-            facts.rows
-            if share is None
-            else [share.of(s, n).sum() for s, n in zip(starts, facts.rows, strict=True)]
-        )
-        self.n_samples, self.n_features = int(sum(sizes)), n_features
+        width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
+        self._parts: list[tuple[PartSource, int, FloatArray, FloatArray | None]] = []
+        for part, start, n in zip(parts, starts, facts.rows, strict=True):
+            if n:
+                cell, weight = _codes(part.read(), coding)
+                self._parts.append((part, start, cell.astype(width), weight))
+        self._coding = coding
+        self._share: Share | None = None
+        self.n_samples, self.n_features = sum(facts.rows), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
-    def _each(self, function: Callable[[MemoryRows], T]) -> list[T]:
-        def rows(part: Callable[[], Part], start: int) -> MemoryRows:
-            every = coded(part(), self._coding, start)
-            return every if self._share is None else every.take(self._share)
-
-        return [function(rows(part, start)) for part, start in self._parts]
+    def _each(self) -> Iterator[MemoryRows]:
+        for part, start, cell, weight in self._parts:
+            rows = _rows(part.inputs(), cell, weight, self._coding, start)
+            yield rows if self._share is None else rows.take(self._share)
 
     def take(self, share: Share) -> StreamRows:
         """Take the rows of a share; they are picked at every pass."""
-        return StreamRows(*self._made_of, share=share)
+        other = copy(self)
+        other._share = share
+        other.n_samples = sum(
+            int(share.of(start, len(cell)).sum()) for _, start, cell, _ in self._parts
+        )
+        return other
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts in the order of the rows."""
-        return reduce(join, self._each(lambda rows: rows.reduce(join, part, *args)))
+        return reduce(
+            join, (rows.reduce(join, part, *args) for rows in self._each() if rows.n_samples)
+        )
 
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
-        return np.concatenate(self._each(lambda rows: rows.collect(part, *args)))
+        found = [rows.collect(part, *args) for rows in self._each() if rows.n_samples]
+        return np.concatenate(found)

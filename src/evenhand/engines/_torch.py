@@ -122,7 +122,8 @@ class TorchRows(Rows):
             make_block(X, i, i + step, extra, y, z, cell, weight)
             for i in range(0, self.n_samples, step)
         ]
-        self._X, self._columns = X, (extra, y, z, cell, weight)
+        self._X = X
+        self._columns: tuple[Any, ...] = (extra, y, z, cell, weight)
         self._compact: tuple[Any, ...] | None = None
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
@@ -131,7 +132,7 @@ class TorchRows(Rows):
             from evenhand.engines._triton import fused_sums
 
             return fused_sums(self._X, *self._narrow(), *args[:4])  # type: ignore[return-value]
-        joined = join if join is not np.maximum else torch.maximum
+        joined: Any = join if join is not np.maximum else torch.maximum
         return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
 
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
@@ -176,4 +177,5 @@ def _to_numpy(value: Any) -> Any:
     flat = torch.cat([part.reshape(-1).double() for part in parts]).cpu().numpy()
     ends = np.cumsum([part.numel() for part in parts])[:-1]
     arrays = zip(np.split(flat, ends), parts, strict=True)
-    return type(value)(*(a.reshape(tuple(part.shape)) for a, part in arrays))
+    record: Any = type(value)
+    return record(*(a.reshape(tuple(part.shape)) for a, part in arrays))

@@ -15,7 +15,6 @@ from torch import (
     exp,
     log,
     ones_like,
-    searchsorted,
     stack,
     zeros_like,
 )
@@ -59,6 +58,11 @@ def min(x: Any, axis: int | None = None) -> Any:
 def maximum(x: Any, other: Any) -> Any:
     """Larger of two, the second of which may be a number."""
     return x.maximum(other) if isinstance(other, torch.Tensor) else x.clamp(min=other)
+
+
+def searchsorted(edges: Any, values: Any) -> Any:
+    """Find how many of the sorted edges are below each value."""
+    return torch.searchsorted(edges, values.contiguous())
 
 
 def minimum(x: Any, other: Any) -> Any:

@@ -3,6 +3,7 @@
 For two labels, two groups, and one adversary that sees powers of the score up to the square.
 """
 
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 from __future__ import annotations
 
 from typing import Any

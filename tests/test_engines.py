@@ -1,0 +1,659 @@
+"""Engines against each other: the same moments, the same fits, wherever the rows are."""
+
+import itertools
+import pickle
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import NOTION_NAMES, as_layout
+from scipy.sparse import csr_matrix
+
+import evenhand.engines._rows as memory
+import evenhand.frontier as frontier_module
+from evenhand import FairClassifier, FairnessWarning
+from evenhand._arrays import has_numba
+from evenhand.engines import MemoryRows, Share, as_columns, cores
+from evenhand.frontier import sweep
+from evenhand.notions import NOTIONS, find_notion, of_labels
+from evenhand.oracle import Oracle
+from evenhand.rowmath import row_sums
+
+numba = pytest.mark.skipif(not has_numba(), reason="needs numba")
+
+
+def make_rows(n=3001, groups=2, labels=2, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, groups, n)
+    X = rng.standard_normal((n, 6)).astype(dtype)
+    X[:, 0] += 0.8 * z
+    score = X @ np.linspace(1, -1, 6) + rng.logistic(size=n)
+    y = np.digitize(score, np.quantile(score, np.arange(1, labels) / labels))
+    return X, y, z
+
+
+def assert_same_moments(found, expected, tolerance):
+    for name, a, b in zip(found._fields, found, expected, strict=True):
+        scale = max(np.abs(b).max(), 1e-2)
+        np.testing.assert_allclose(
+            np.asarray(a) / scale, np.asarray(b) / scale, atol=tolerance, err_msg=name
+        )
+
+
+@pytest.fixture
+def point():
+    rng = np.random.default_rng(3)
+
+    def point(oracle):
+        w = rng.standard_normal(oracle.n_weights) * 0.5
+        return w, rng.standard_normal(oracle.n_adversary) * 0.3
+
+    return point
+
+
+class TestTorch:
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        torch = pytest.importorskip("torch")
+        torch.set_num_threads(1)  # its threads wait busily, and so do those of other tests
+        return torch
+
+    @pytest.fixture(params=["cpu", "cuda"])
+    def device(self, torch, request):
+        if request.param == "cuda" and not torch.cuda.is_available():
+            pytest.skip("needs a GPU")
+        return request.param
+
+    @pytest.mark.parametrize("labels", [2, 3])
+    @pytest.mark.parametrize("notion", NOTION_NAMES)
+    def test_moments(self, torch, device, notion, labels, point):
+        from evenhand.engines._torch import TorchRows
+
+        X, y, z = make_rows(groups=3, labels=labels)
+        rng = np.random.default_rng(1)
+        wanted = find_notion(notion, 2)
+        wanted = wanted if labels == 2 else of_labels(wanted, [0, 2], 3)
+        for k, quantity, weight in itertools.product(
+            (2, 3), (None, rng.standard_normal(len(y))), (None, rng.random(len(y)) + 0.1)
+        ):
+            settings = {"notion": wanted, "n_labels": labels, "n_groups": k}
+            columns = as_columns(
+                len(y),
+                y,
+                np.minimum(z, k),
+                n_labels=labels,
+                quantity=quantity,
+                sample_weight=weight,
+            )
+            given = None if quantity is None else True
+            numpy = Oracle(MemoryRows(X, columns), quantity=given, **settings)
+            w, u = point(numpy)
+            expected = numpy.evaluate(w, u, 1.3)
+            for dtype, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-4)):
+                rows = TorchRows(torch.as_tensor(X).to(dtype), columns, device)
+                found = Oracle(rows, quantity=given, **settings)
+                assert found.smoothness == pytest.approx(numpy.smoothness, rel=1e-5)
+                assert_same_moments(found.evaluate(w, u, 1.3), expected, tolerance)
+
+    @pytest.mark.parametrize("notion", ["statistical_parity", "predictive_equality"])
+    @pytest.mark.parametrize("degree", [1, 2, 3])
+    def test_the_fused_kernel(self, torch, notion, degree, point):
+        if not torch.cuda.is_available():
+            pytest.skip("needs a GPU")
+        from evenhand.engines._torch import TorchRows
+
+        X, y, z = make_rows(200_003, groups=3)
+        rng = np.random.default_rng(1)
+        extras, weights = (None, rng.random(len(y))), (None, rng.random(len(y)) + 0.1)
+        for extra, weight in itertools.product(extras, weights):
+            columns = as_columns(len(y), y, z, n_labels=2, extra=extra, sample_weight=weight)
+            expected = Oracle(MemoryRows(X, columns), notion=NOTIONS[notion](degree), n_groups=2)
+            w, u = point(expected)
+            for dtype, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-4)):
+                rows = TorchRows(torch.as_tensor(X).to(dtype), columns, "cuda")
+                found = Oracle(rows, notion=NOTIONS[notion](degree), n_groups=2)
+                assert rows._fusible(found.game, None) == (degree < 3)
+                assert_same_moments(
+                    found.evaluate(w, u, 1.3), expected.evaluate(w, u, 1.3), tolerance
+                )
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {},
+            {"group_cuts": True},
+            {"notion": "equalized_odds"},
+            {"solver": "cost_sensitive"},
+            {"cut": False},
+        ],
+    )
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_fits(self, torch, device, settings, exact, monkeypatch):
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
+        X, y, z = make_rows(3000 if exact else 20_000)
+        settings = {"max_iter": 30, "tau": 0.7, **settings}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairnessWarning)
+            expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+            tensors = [torch.as_tensor(v).to(device) for v in (X, y, z)]
+            found = FairClassifier(**settings).fit(*tensors[:2], sensitive_features=tensors[2])
+            copied = FairClassifier(**settings, engine="torch", device=device)
+            copied.fit(X, y, sensitive_features=z)
+        for model in (found, copied):
+            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+            np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
+            assert model.rate_ == pytest.approx(expected.rate_)
+            np.testing.assert_allclose(model.frontier_.rate, expected.frontier_.rate)
+        groups = {"sensitive_features": tensors[2]} if settings.get("group_cuts") else {}
+        predicted = found.predict(tensors[0], **groups)
+        assert (predicted == expected.predict(X, sensitive_features=z)).mean() > 0.9999
+
+    @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
+    def test_selections(self, torch, selection):
+        X, y, z = make_rows(6000)
+        model = FairClassifier(selection=selection, tau=0.5, max_iter=20, cv=3, random_state=0)
+        model.fit(torch.as_tensor(X), torch.as_tensor(y), sensitive_features=z)
+        assert model.feasible_
+        assert model.held_out_.n_rows == pytest.approx(
+            6000 if selection == "crossfit" else 3000, rel=0.1
+        )
+
+    def test_labels_and_groups_of_any_kind(self, torch):
+        X, y, z = make_rows(500)
+        words, names = np.array(["no", "yes"])[y], np.array(["a", "b"])[z]
+        model = FairClassifier(max_iter=5, tau=0.1).fit(
+            torch.as_tensor(X), words, sensitive_features=names
+        )
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.groups_.tolist() == ["a", "b"]
+        assert set(model.predict(X)) <= {"no", "yes"}
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda X, y, z: (X[:, 0], y, z), "X has 1 dimensions"),
+            (lambda X, y, z: (X[:0], y[:0], z[:0]), "0 rows"),
+            (lambda X, y, z: (X * np.nan, y, z), "NaN or infinite"),
+            (lambda X, y, z: (X, y[:-1], z), "y has 499 rows, X has 500"),
+            (lambda X, y, z: (X, y, z[:-1]), "sensitive_features has 499 rows"),
+            (lambda X, y, z: (X, y * 0, z), "y has one class"),
+            (lambda X, y, z: (X, y, z * 0), "has 1 group"),
+            (lambda X, y, z: (X, y, None), "the groups are missing"),
+            (lambda X, y, z: (X * 1e100, y, z), "too large"),
+        ],
+    )
+    def test_bad_input(self, torch, change, message):
+        X, y, z = change(*(torch.as_tensor(v) for v in make_rows(500)))
+        with pytest.raises(ValueError, match=message):
+            FairClassifier().fit(X, y, sensitive_features=z)
+
+    def test_another_number_of_columns(self, torch):
+        X, y, z = make_rows(500)
+        model = FairClassifier(max_iter=5, tau=0.1).fit(torch.as_tensor(X), y, sensitive_features=z)
+        with pytest.raises(ValueError, match="features"):
+            model.predict(torch.as_tensor(X[:, :3]))
+
+
+def test_without_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    X, y, z = make_rows(100)
+    with pytest.raises(ImportError, match=r"evenhand\[torch\]"):
+        FairClassifier(engine="torch").fit(X, y, sensitive_features=z)
+
+
+@numba
+class TestCompiled:
+    @pytest.mark.parametrize("layout", ["dense", "csr"])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize(
+        "notion", ["statistical_parity", "equalized_odds", "equal_opportunity"]
+    )
+    def test_sums(self, monkeypatch, layout, dtype, notion, point):
+        X, y, z = make_rows(1037, groups=3, dtype=dtype)
+        X[np.abs(X) < 0.3] = 0
+        rng = np.random.default_rng(0)
+        recodes = (None, (np.array([1.0, 0, 1, 0, 0, 1]), np.array([0.5, 1, 1e-6, 2, 1, 1])))
+        tables = (None, rng.random(len(y)) + 0.1), (None, rng.random(len(y))), recodes, (1, 2, 3)
+        for weight, extra, recode, degree in itertools.product(*tables):
+            oracle = Oracle(
+                as_layout(X, layout),
+                y,
+                z,
+                notion=find_notion(notion, degree),
+                n_groups=2,
+                sample_weight=weight,
+                extra=extra,
+            )
+            oracle.recode = recode
+            w, u = point(oracle)
+            monkeypatch.setattr(memory, "COMPILED_ROWS", 10**9)
+            expected = oracle.evaluate(w, u, 1.3)
+            monkeypatch.setattr(memory, "COMPILED_ROWS", 1)
+            found = oracle.evaluate(w, u, 1.3)
+            assert_same_moments(found, expected, 1e-12 if dtype == np.float64 else 1e-5)
+            with cores():
+                shared = oracle.evaluate(w, u, 1.3)
+            for a, b in zip(found, shared, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+    def test_scores_without_bounds(self, monkeypatch):
+        """Certain answers, far beyond what an exponential can hold."""
+        X, y, z = make_rows(500)
+        oracle = Oracle(X * 1e4, y, z, notion=NOTIONS["statistical_parity"](2))
+        w, u = np.ones(oracle.n_weights), np.array([1.0, 900.0, -900.0])
+        monkeypatch.setattr(memory, "COMPILED_ROWS", 10**9)
+        expected = oracle.evaluate(w, u, 1.0)
+        monkeypatch.setattr(memory, "COMPILED_ROWS", 1)
+        assert np.isfinite(expected.loss_c)
+        assert_same_moments(oracle.evaluate(w, u, 1.0), expected, 1e-12)
+
+    @pytest.mark.parametrize(
+        "notion",
+        ["statistical_parity", "equalized_odds", "false_discovery", "false_negative_parity"],
+    )
+    @pytest.mark.parametrize("groups", [2, 3, 5])
+    def test_frontiers(self, monkeypatch, notion, groups):
+        X, y, z = make_rows(1500, groups=groups)
+        X = np.round(X, 1)  # equal scores as well
+        for weight in (None, np.random.default_rng(0).random(len(y)) + 0.5):
+            oracle = Oracle(X, y, z, notion=find_notion(notion, 2), sample_weight=weight)
+            W = np.random.default_rng(1).standard_normal((12, 7))
+            monkeypatch.setattr(frontier_module, "COMPILED_ROWS", 10**9)
+            expected = sweep(oracle, W)
+            monkeypatch.setattr(frontier_module, "COMPILED_ROWS", 1)
+            found = sweep(oracle, W)
+            for name in ("iterate", "rate", "accuracy", "counts"):
+                np.testing.assert_allclose(
+                    getattr(found, name), getattr(expected, name), rtol=1e-12
+                )
+            np.testing.assert_allclose(found.cut, expected.cut, rtol=1e-12, atol=1e-13)
+            np.testing.assert_array_equal(found.wary.iterate, expected.wary.iterate)
+
+
+class TestHistograms:
+    """Above ``EXACT_ROWS`` rows cuts are those of a histogram."""
+
+    @pytest.mark.parametrize("labels", [2, 3])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_counts_are_those_of_the_cuts(self, monkeypatch, labels, weighted):
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+        X, y, z = make_rows(20_000, groups=3, labels=labels)
+        weight = np.random.default_rng(0).random(len(y)) if weighted else None
+        notion = NOTIONS["statistical_parity"](2)
+        notion = notion if labels == 2 else of_labels(notion, [0, 1], 3)
+        oracle = Oracle(X, y, z, notion=notion, n_labels=labels, n_groups=2, sample_weight=weight)
+        W = np.random.default_rng(1).standard_normal((5, oracle.n_weights))
+        front = sweep(oracle, W, labels=range(labels))
+        assert len(front) > 10
+        for i in range(0, len(front), 7):
+            w = W[front.iterate[i]].reshape(-1, 7)
+            scores = X @ w[:, :-1].T + w[:, -1]
+            cut = front.cut[i]
+            answer = scores[:, 0] > cut if labels == 2 else (scores - cut).argmax(axis=1)
+            place = (z * labels + y) * labels + answer
+            counts = np.bincount(place, weights=weight, minlength=3 * labels**2)
+            np.testing.assert_allclose(front.counts[i].ravel(), counts)
+
+    def test_close_to_every_cut(self, monkeypatch):
+        X, y, z = make_rows(40_000)
+        oracle = Oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
+        W = np.random.default_rng(1).standard_normal((5, 7)) * 0.3 + [1, -0.6, 0.2, 0, -0.5, -1, 0]
+        exact = sweep(oracle, W)
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+        few = sweep(oracle, W)
+        for tau in (0.5, 0.7, 0.8, 0.9):
+            a, b = exact.select(tau), few.select(tau)
+            assert b.feasible == a.feasible
+            assert b.accuracy == pytest.approx(a.accuracy, abs=1e-3)
+
+    def test_few_distinct_scores(self, monkeypatch):
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+        X, y, z = make_rows(5000)
+        X = (X > 0).astype(float)
+        oracle = Oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
+        w = np.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, -31.5]])
+        front = sweep(oracle, w, min_share=0.0)
+        scores = X @ w[0, :-1] + w[0, -1]
+        for cut, counts in zip(front.cut, front.counts, strict=True):
+            assert np.abs(scores - cut).min() > 1e-3  # between two scores, not at one
+            np.testing.assert_array_equal(counts[..., 1].sum(), (scores > cut).sum())
+
+    def test_a_fit(self, monkeypatch):
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+        X, y, z = make_rows(20_000)
+        model = FairClassifier(tau=0.8, max_iter=50).fit(X, y, sensitive_features=z)
+        assert model.feasible_
+        assert model.score(X, y) == pytest.approx(model.accuracy_, abs=1e-9)
+
+
+class TestShares:
+    def test_every_row_is_in_one_fold(self):
+        folds = [Share(5, low, low + 0.25, True).of(0, 10_000) for low in (0, 0.25, 0.5, 0.75)]
+        np.testing.assert_array_equal(np.sum(folds, axis=0), 1)
+        assert all(abs(fold.mean() - 0.25) < 0.02 for fold in folds)
+
+    def test_parts_agree_with_the_whole(self):
+        share = Share(5, 0.1, 0.4, False)
+        parts = [share.of(0, 600), share.of(600, 400)]
+        np.testing.assert_array_equal(np.concatenate(parts), share.of(0, 1000))
+
+    def test_seeds_differ(self):
+        a, b = (Share(seed, 0, 0.5, True).of(0, 10_000) for seed in (1, 2))
+        assert 0.4 < (a == b).mean() < 0.6
+
+    def test_taken_rows(self):
+        X, y, z = make_rows(5000)
+        rows, share = MemoryRows(X, as_columns(5000, y, z, n_labels=2)), Share(1, 0, 0.3, True)
+        mask = share.of(0, 5000)
+        taken = rows.take(share)
+        np.testing.assert_array_equal(taken.collect(lambda block: block.X), X[mask])
+        np.testing.assert_array_equal(taken.collect(lambda block: block.y), y[mask])
+
+
+def test_rows_travel_whole():
+    X, y, z = make_rows(5000)
+    rows = MemoryRows(csr_matrix(X), as_columns(5000, y, z, n_labels=2), 700, start=11)
+    copied = pickle.loads(pickle.dumps(rows))  # as between workers
+    assert [b.start for b in copied.blocks] == [b.start for b in rows.blocks]
+    oracles = [
+        Oracle(r, notion=NOTIONS["statistical_parity"](2), n_groups=2) for r in (rows, copied)
+    ]
+    w, u = np.ones(7), np.ones(3)
+    for a, b in zip(*(o.evaluate(w, u) for o in oracles), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+class TestFiles:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        X, y, z = make_rows(9000, dtype=np.float32)
+        table = pd.DataFrame(X, columns=list("abcdef"))
+        table["label"] = np.where(y == 1, "yes", "no")
+        table["group"] = np.where(z == 1, "g1", "g0")
+        table["weight"] = 1.0 + (np.arange(9000) % 3)
+        table[:5000].to_parquet(tmp_path / "1.parquet", row_group_size=1700)
+        table[5000:].to_parquet(tmp_path / "2.parquet")
+        return tmp_path, table
+
+    @pytest.mark.parametrize("weight", [None, "weight"])
+    def test_same_as_in_memory(self, folder, weight):
+        path, table = folder
+        settings = {"max_iter": 40, "tau": 0.7}
+        inputs = list("abcdef")
+        expected = FairClassifier(**settings).fit(
+            table[inputs],
+            table["label"],
+            sensitive_features=table["group"],
+            sample_weight=None if weight is None else table[weight],
+        )
+        for where in (path, str(path / "*.parquet"), [path / "1.parquet", path / "2.parquet"]):
+            model = FairClassifier(**settings).fit_parquet(
+                where,
+                label="label",
+                sensitive_features="group",
+                columns=inputs,
+                sample_weight=weight,
+            )
+            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4)
+            assert model.rate_ == pytest.approx(expected.rate_, abs=2e-3)
+        assert model.feature_names_in_.tolist() == inputs
+        assert (model.predict(table[inputs]) == expected.predict(table[inputs])).mean() > 0.999
+
+    def test_inputs_are_read_once_a_pass(self, folder, monkeypatch):
+        from evenhand.engines._parquet import RowGroup
+
+        path, _ = folder
+        reads = []
+        read = RowGroup.inputs
+        monkeypatch.setattr(RowGroup, "inputs", lambda self: reads.append(1) or read(self))
+        model = FairClassifier(max_iter=10, tau=0.1).fit_parquet(
+            path, label="label", sensitive_features="group", columns=list("abcdef")
+        )
+        passes = model.trajectory_.to_frame()["evaluations"].iloc[-1]
+        assert len(reads) / 4 < passes + 60  # and some to prepare, and to sweep
+
+    @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
+    def test_selections(self, folder, selection):
+        path, table = folder
+        model = FairClassifier(selection=selection, tau=0.4, max_iter=10, cv=2, random_state=0)
+        model.fit_parquet(path, label="label", sensitive_features="group", columns=list("abc"))
+        held = table.shape[0] if selection == "crossfit" else table.shape[0] / 2
+        assert model.held_out_.n_rows == pytest.approx(held, rel=0.1)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"label": "lable"}, "1.parquet has no column 'lable'"),
+            ({"columns": ["a", "group"]}, "column 'group' holds"),
+            ({"columns": None, "label": "a"}, "column 'label' holds"),
+            ({"path": "nowhere/*.parquet"}, "no Parquet file is at 'nowhere"),
+        ],
+    )
+    def test_bad_input(self, folder, change, message):
+        options = {"label": "label", "sensitive_features": "group", "columns": ["a", "b"]} | change
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            FairClassifier().fit_parquet(options.pop("path", folder[0]), **options)
+
+    def test_what_needs_the_table_is_refused(self, folder):
+        for settings in ({"bins": 3}, {"extra_column": "noise"}, {"engine": "torch"}):
+            with pytest.raises(ValueError, match=r"in memory|in parts"):
+                FairClassifier(**settings).fit_parquet(
+                    folder[0], label="label", sensitive_features="group", columns=["a"]
+                )
+
+    def test_missing_numbers(self, folder):
+        path, table = folder
+        table.loc[8000, "c"] = np.nan
+        table[5000:].to_parquet(path / "2.parquet")
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            FairClassifier().fit_parquet(
+                path, label="label", sensitive_features="group", columns=list("abc")
+            )
+
+    def test_memory_maps(self, tmp_path):
+        X, y, z = make_rows(9000, dtype=np.float32)
+        X.tofile(tmp_path / "x.bin")
+        mapped = np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape)
+        a, b = (
+            FairClassifier(max_iter=20, tau=0.5).fit(v, y, sensitive_features=z)
+            for v in (X, mapped)
+        )
+        np.testing.assert_array_equal(a.coef_, b.coef_)
+
+
+class TestDask:
+    @pytest.fixture(autouse=True)
+    def dask(self):
+        dask = pytest.importorskip("dask")
+        pytest.importorskip("distributed")
+        with dask.config.set(scheduler="synchronous"):
+            yield dask
+
+    @pytest.mark.parametrize(
+        "settings", [{}, {"group_cuts": True}, {"notion": "equalized_odds"}, {"cut": False}]
+    )
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_arrays(self, settings, exact, monkeypatch):
+        import dask.array as da
+
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
+        n = 2000 if exact else 12_000
+        X, y, z = make_rows(n)
+        settings = {"max_iter": 15, "tau": 0.5, **settings}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairnessWarning)
+            expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+            lazy = [da.from_array(v, chunks=(n // 3, *v.shape[1:])) for v in (X, y, z)]
+            model = FairClassifier(**settings).fit(*lazy[:2], sensitive_features=lazy[2])
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
+        np.testing.assert_allclose(model.frontier_.rate, expected.frontier_.rate)
+        groups = {"sensitive_features": lazy[2]} if settings.get("group_cuts") else {}
+        for method in ("predict", "predict_proba", "decision_function"):
+            result = getattr(model, method)(lazy[0], **groups)
+            assert isinstance(result, da.Array)
+            known = {"sensitive_features": z} if groups else {}
+            np.testing.assert_allclose(result.compute(), getattr(model, method)(X, **known))
+
+    def test_frames(self, tmp_path):
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(4000)
+        table = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=np.array(["f", "m"])[z])
+        for i in range(3):
+            table[i::3].to_parquet(tmp_path / f"{i}.parquet")
+        frame = dd.read_parquet(tmp_path)
+        inputs = list("abcdef")
+        settings = {"max_iter": 20, "tau": 0.5}
+        model = FairClassifier(**settings).fit(
+            frame[inputs], frame["y"], sensitive_features=frame["z"]
+        )
+        table = pd.concat([table[i::3] for i in range(3)])
+        expected = FairClassifier(**settings).fit(
+            table[inputs], table["y"], sensitive_features=table["z"]
+        )
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        assert model.feature_names_in_.tolist() == inputs
+        assert (model.predict(frame[inputs]).compute() == expected.predict(table[inputs])).all()
+
+    def test_other_columns_in_memory_and_other_chunks(self):
+        import dask.array as da
+
+        X, y, z = make_rows(3000)
+        weight = np.random.default_rng(0).random(3000)
+        settings = {"max_iter": 20, "tau": 0.5}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = FairClassifier(**settings).fit(
+            da.from_array(X, chunks=(700, 2)),
+            da.from_array(y, chunks=1100),
+            sensitive_features=np.array(["f", "m"])[z],
+            sample_weight=weight,
+        )
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        assert model.groups_.tolist() == ["f", "m"]
+
+    @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
+    def test_selections_are_those_of_files(self, selection, tmp_path):
+        """Rows are drawn by their numbers, whoever has them."""
+        import dask.array as da
+
+        X, y, z = make_rows(6000)
+        settings = {"selection": selection, "tau": 0.4, "max_iter": 10, "cv": 2, "random_state": 0}
+        model = FairClassifier(**settings).fit(
+            da.from_array(X, chunks=(1000, -1)), y, sensitive_features=z
+        )
+        table = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=z)
+        table.to_parquet(tmp_path / "t.parquet", row_group_size=2500)
+        other = FairClassifier(**settings).fit_parquet(tmp_path, label="y", sensitive_features="z")
+        np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-7)
+        assert model.held_out_.n_rows == other.held_out_.n_rows
+
+    @pytest.mark.parametrize(
+        ("settings", "change", "message"),
+        [
+            ({}, lambda X, y, z: (X, y[:-1], z), "2999"),
+            ({}, lambda X, y, z: (X, y, None), "the groups are missing"),
+            ({}, lambda X, y, z: (X * np.nan, y, z), "NaN or infinite"),
+            ({}, lambda X, y, z: (X, y * 0, z), "y has one class"),
+            ({"bins": 3}, lambda X, y, z: (X, y, z), "bins=3 is for tables in memory"),
+            ({"engine": "numpy"}, lambda X, y, z: (X, y, z), "X is a Dask collection"),
+        ],
+    )
+    def test_bad_input(self, settings, change, message):
+        import dask.array as da
+
+        X, y, z = make_rows(3000)
+        X, y, z = change(da.from_array(X, chunks=(1000, -1)), y, z)
+        with pytest.raises(ValueError, match=message):
+            FairClassifier(**settings).fit(X, y, sensitive_features=z)
+
+    def test_arrays_in_memory_are_refused(self):
+        X, y, z = make_rows(300)
+        with pytest.raises(ValueError, match="X is none"):
+            FairClassifier(engine="dask").fit(X, y, sensitive_features=z)
+
+
+class TestCluster:
+    """A real scheduler with two worker processes on loopback."""
+
+    @pytest.fixture(scope="class")
+    def client(self):
+        pytest.importorskip("dask")
+        distributed = pytest.importorskip("distributed")
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+
+    @pytest.fixture
+    def table(self, client):
+        import dask.array as da
+
+        X, y, z = make_rows(80_000)
+        return [da.from_array(v, chunks=(10_000, *v.shape[1:])) for v in (X, y, z)], (X, y, z)
+
+    def test_same_model_and_nothing_long_comes_home(self, client, table, monkeypatch):
+        from evenhand.engines import _dask
+
+        (X, y, z), arrays = table
+        sizes = []
+        compute = _dask.compute
+
+        def spied(*args, **kwargs):
+            found = compute(*args, **kwargs)
+            sizes.append(len(pickle.dumps(found)))
+            return found
+
+        monkeypatch.setattr(_dask, "compute", spied)
+        model = FairClassifier(max_iter=10, tau=0.5).fit(X, y, sensitive_features=z)
+        expected = FairClassifier(max_iter=10, tau=0.5).fit(
+            *arrays[:2], sensitive_features=arrays[2]
+        )
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        assert np.median(sizes) < 3000  # moments
+        # The largest are histograms and the sample's scores, whatever the number of rows.
+        assert max(sizes) < 8 * 16 * 8192 * 1.2
+
+    def test_a_killed_worker_costs_time_not_the_result(self, client, table):
+        import os
+        import signal
+        from threading import Thread
+
+        (X, y, z), arrays = table
+        expected = FairClassifier(max_iter=60, tau=0.5).fit(
+            *arrays[:2], sensitive_features=arrays[2]
+        )
+        pid = next(iter(client.run(os.getpid).values()))
+        killed = []
+
+        def kill():
+            time.sleep(1.0)
+            os.kill(pid, signal.SIGKILL)
+            killed.append(time.perf_counter())
+
+        thread = Thread(target=kill)
+        thread.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = FairClassifier(max_iter=60, tau=0.5).fit(X, y, sensitive_features=z)
+        done = time.perf_counter()
+        thread.join()
+        assert killed[0] < done
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+
+
+def test_sums_are_those_of_one_block():
+    """However rows are cut into blocks, and whoever adds them up."""
+    X, y, z = make_rows(1000)
+    columns = as_columns(1000, y, z, n_labels=2)
+    notion = NOTIONS["statistical_parity"](2)
+    game = Oracle(X, y, z, notion=notion).game
+    args = (np.ones(7), np.ones(3), 1.0, game, None)
+    whole, parts = (MemoryRows(X, columns, n).sum(row_sums, *args) for n in (1000, 13))
+    np.testing.assert_allclose(whole.x_r, parts.x_r, rtol=1e-9)
+    np.testing.assert_array_equal(whole.counts, parts.counts)
