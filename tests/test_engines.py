@@ -657,3 +657,22 @@ def test_sums_are_those_of_one_block():
     whole, parts = (MemoryRows(X, columns, n).sum(row_sums, *args) for n in (1000, 13))
     np.testing.assert_allclose(whole.x_r, parts.x_r, rtol=1e-9)
     np.testing.assert_array_equal(whole.counts, parts.counts)
+
+
+@pytest.mark.parametrize("error", [ImportError, RuntimeError])
+def test_without_numba(monkeypatch, error):
+    """Also where it is there, but has no place for its cache or does not know this NumPy."""
+    import evenhand._arrays as arrays
+
+    def fail(name):
+        raise error(name)
+
+    monkeypatch.setattr(arrays, "import_module", fail)
+    arrays.has_numba.cache_clear()
+    assert not arrays.has_numba()
+    X, y, z = make_rows(9000)
+    model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+    monkeypatch.undo()
+    arrays.has_numba.cache_clear()
+    again = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+    np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,13 @@ __all__ = ["has_numba", "like", "namespace"]
 
 @cache
 def has_numba() -> bool:
-    """Whether loops can be compiled."""
-    return find_spec("numba") is not None
+    """Whether loops can be compiled; if not, NumPy does their work."""
+    try:
+        import_module("evenhand.engines._compiled")
+        import_module("evenhand._cut_loops")
+    except (ImportError, RuntimeError):  # not there, too old for this NumPy, no place for a cache
+        return False
+    return True
 
 
 def namespace(array: Any) -> Any:

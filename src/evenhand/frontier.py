@@ -2,8 +2,9 @@ r"""The accuracy–fairness frontier of one fit.
 
 Every kept iterate with every cut on its scores is a classifier (:mod:`evenhand.cuts`). One sort of
 an iterate's scores gives the counts, and so accuracy and rate, of all its cuts; :func:`sweep` goes
-over the iterates and keeps the Pareto set. Choosing a point for a target τ is then a look-up, with
-no more training.
+over the iterates and keeps the Pareto set. Of more than ``EXACT_ROWS`` rows the cuts are those of a
+histogram (:mod:`evenhand.tally`). Choosing a point for a target τ is then a look-up, with no more
+training.
 
 Among so many points some owe their rate to luck, and the most accurate ones that reach τ are mostly
 those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates are
@@ -242,7 +243,7 @@ def sweep(
     resolution = RESOLUTION[np.dtype(rows.dtype)]
     asked = Asked(k, n_labels, tuple(favourable))
     exact = cut and rows.n_samples <= EXACT_ROWS
-    compiled = rows.n_samples >= COMPILED_ROWS and has_numba()
+    compiled = COMPILED_ROWS <= rows.n_samples <= EXACT_ROWS and has_numba()
     cell: Any = rows.collect(_cell) if exact else None
     weight = rows.collect(_weight) if exact and rows.weighted else None
     caution = 0.0
