@@ -281,7 +281,7 @@ def test_rows_that_are_alike_are_merged(monkeypatch, notion, layout, weighted):
 
     class Spy(classifier.Oracle):
         def __init__(self, X, *args, **kwargs):
-            seen.append(X.shape[0])
+            seen.append(X.n_samples)
             super().__init__(X, *args, **kwargs)
 
     monkeypatch.setattr(classifier, "Oracle", Spy)

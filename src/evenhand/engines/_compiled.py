@@ -163,6 +163,25 @@ def _guess(
     x_r[-1] += last
 
 
+@njit(cache=True, nogil=True)
+def _residuals(
+    i: int, j: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, weight: Any, u: Any, only: Any,
+    known: int, per_scale: float, x_r: Any, small: Any, counts: Any, r: Any, work: Any, bits: Any,
+) -> None:  # fmt: skip
+    """Add the part of rows i to j, from their scores, and leave their residuals in r."""
+    on, e, guess, slope, asked = work[0], work[1], work[2], work[3], work[4]
+    power, weighted = bits.view(np.float64), len(weight) > 0
+    _classify(
+        j - i, s, extra[i:j], y[i:j], cell[i:j], weight[i:j], on, e, r[0], x_r[0], small[0], counts,
+        bits, power,
+    )  # fmt: skip
+    for k in range(u.shape[0]):
+        _guess(
+            j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], known,
+            per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
+        )  # fmt: skip
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
     """Add R X of a few rows to acc in the precision of X: four rows, two residuals at a time.
@@ -201,26 +220,18 @@ def _dense(
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a dense table."""
     K, n = u.shape[0], len(w)
-    weighted = len(weight) > 0
-    s, on, e, guess = np.zeros(FEW), np.zeros(FEW), np.zeros(FEW), np.zeros(FEW)
-    slope, asked, r = np.zeros(FEW), np.zeros(FEW), np.zeros((1 + K, FEW))
+    s, r, work = np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))
     bits = np.zeros(FEW, np.int64)
-    power = bits.view(np.float64)
     R, acc = np.zeros((1 + K, FEW), X.dtype), np.zeros((1 + K, n), X.dtype)
     for i in range(start, stop, FEW):
         j = min(i + FEW, stop)
         size = j - i
         for row in range(i, j):
             s[row - i] = _dot(X, row, w) + w_last * extra[row]
-        _classify(
-            size, s, extra[i:j], y[i:j], cell[i:j], weight[i:j], on, e, r[0], x_r[0], small[0],
-            counts, bits, power,
+        _residuals(
+            i, j, s, extra, y, z, cell, weight, u, only, known, per_scale, x_r, small, counts, r,
+            work, bits,
         )  # fmt: skip
-        for k in range(K):
-            _guess(
-                size, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], known,
-                per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
-            )  # fmt: skip
         R[:] = r
         R[:, size:] = 0
         acc[:] = 0
@@ -238,30 +249,21 @@ def _sparse(
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a CSR matrix."""
     K, n = u.shape[0], len(w)
-    weighted = len(weight) > 0
-    s, on, e, guess = np.zeros(FEW), np.zeros(FEW), np.zeros(FEW), np.zeros(FEW)
-    slope, asked, r = np.zeros(FEW), np.zeros(FEW), np.zeros((1 + K, FEW))
+    s, r, work = np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))
     bits = np.zeros(FEW, np.int64)
-    power = bits.view(np.float64)
     # Indices without a sign: numba need not ask whether they count from the end.
     acc = np.zeros((n, 1 + K))
     for i in range(start, stop, FEW):
         j = min(i + FEW, stop)
-        size = j - i
         for row in range(i, j):
             total = 0.0
             for p in range(np.uintp(indptr[row]), np.uintp(indptr[row + 1])):
                 total += data[p] * w[np.uintp(indices[p])]
             s[row - i] = total + w_last * extra[row]
-        _classify(
-            size, s, extra[i:j], y[i:j], cell[i:j], weight[i:j], on, e, r[0], x_r[0], small[0],
-            counts, bits, power,
+        _residuals(
+            i, j, s, extra, y, z, cell, weight, u, only, known, per_scale, x_r, small, counts, r,
+            work, bits,
         )  # fmt: skip
-        for k in range(K):
-            _guess(
-                size, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], known,
-                per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
-            )  # fmt: skip
         for row in range(i, j):
             first, second = r[0, row - i], r[1, row - i]
             for p in range(np.uintp(indptr[row]), np.uintp(indptr[row + 1])):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -132,9 +132,9 @@ class _Cores:
     """
 
     def __init__(self) -> None:
-        self._lock, self._users, self._alone, self.count = Lock(), 0, 0, 1
+        self._lock, self._turn, self._users, self.count = Lock(), Lock(), 0, 1
+        self._owner = 0
         self._blas: Any = None
-        self._limit: Any = None
         self.pool: ThreadPoolExecutor | None = None
 
     @contextmanager
@@ -143,8 +143,9 @@ class _Cores:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._blas = ThreadpoolController().select(user_api="blas")
-                self.count = max([1, *(int(each["num_threads"]) for each in self._blas.info())])
+                with self._turn:  # or BLAS would seem to have one thread
+                    self._blas = ThreadpoolController().select(user_api="blas")
+                    self.count = max([1, *(int(b["num_threads"]) for b in self._blas.info())])
                 self.pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
         try:
             yield
@@ -159,25 +160,19 @@ class _Cores:
     def without_blas(self) -> Iterator[None]:
         """Have threads for NumPy's functions, with BLAS held to one.
 
-        BLAS's threads belong to the whole process, so the first of overlapping fits takes them and
-        the last one gives them back.
+        BLAS's number of threads belongs to the whole process, and is set back by the thread that
+        set it: overlapping fits take turns, or one would restore what another had set.
         """
-        with self():
-            with self._lock:
-                self._alone += 1
-                if self._alone == 1:
-                    self._limit = self._blas.limit(limits=1)
+        with self(), self._turn, self._blas.limit(limits=1):
+            self._owner = get_ident()
             try:
                 yield
             finally:
-                with self._lock:
-                    self._alone -= 1
-                    if not self._alone:
-                        self._limit.restore_original_limits()
+                self._owner = 0
 
     def map(self, function: Callable[..., T], *items: Iterable[Any]) -> Iterator[T]:
         """As ``map``, on several cores inside ``with cores.without_blas():``, in order."""
-        pool = self.pool if self._alone else None
+        pool = self.pool if self._owner == get_ident() else None
         return map(function, *items) if pool is None else pool.map(function, *items)
 
     def share(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
