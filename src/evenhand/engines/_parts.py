@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
 from evenhand.rates import check_missing, crossed
@@ -76,9 +77,9 @@ def _groups(part: Part) -> pd.Series:
     return series.reset_index(drop=True)
 
 
-def _inputs(part: Part) -> FloatArray:
-    """Give the inputs as float32 or float64."""
-    X = np.asarray(part.X)
+def _inputs(part: Part) -> Any:
+    """Give the inputs as float32 or float64; a CSR matrix stays one."""
+    X = part.X if issparse(part.X) else np.asarray(part.X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
@@ -87,23 +88,23 @@ def part_facts(part: Part) -> Facts:
     X = _inputs(part)
     y, groups = _values(part.y, "y", "drop those rows (NaN is no label)"), _groups(part)
     for name, column in (("y", y), ("sensitive_features", groups), ("sample_weight", part.weight)):
-        if column is not None and len(column) != len(X):
+        if column is not None and len(column) != X.shape[0]:
             raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {len(X)}; they "
-                "must be the same rows."
+                f"{name} has {len(column)} rows in a part of the table where X has {X.shape[0]}; "
+                "they must be the same rows."
             )
-    largest = float(np.abs(X).max(initial=0.0))
+    largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
     if not np.isfinite(largest):
         raise ValueError("X contains NaN or infinite values; fill or drop them first.")
     weight = np.ones(1) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and not negative.")
     return Facts(
-        (len(X),),
+        (X.shape[0],),
         y.value_counts(),
         groups.value_counts(),
         largest,
-        frozenset([X.dtype.name] if len(X) else []),
+        frozenset([X.dtype.name] if X.shape[0] else []),
         (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
         (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
     )
@@ -125,13 +126,14 @@ class Coding(NamedTuple):
 
 def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
     """Rows of a part, of which the first is number ``start`` of the table."""
-    X = np.ascontiguousarray(_inputs(part), dtype=coding.dtype)
+    X = _inputs(part).astype(coding.dtype, copy=False)
+    X = X if issparse(X) else np.ascontiguousarray(X)
     y = _values(part.y, "y", "").map(coding.labels).to_numpy(dtype=np.intp)
     z = _groups(part).map(coding.groups).to_numpy(dtype=np.intp)
     weight = None
     if coding.per_weight is not None:
         weight = np.asarray(part.weight, dtype=np.float64) * coding.per_weight
-    columns = as_columns(len(X), y, z, n_labels=coding.n_labels, sample_weight=weight)
+    columns = as_columns(X.shape[0], y, z, n_labels=coding.n_labels, sample_weight=weight)
     return MemoryRows(X, columns, start=start)
 
 
