@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -19,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 import evenhand
 from evenhand._options import as_options
 from evenhand._signals import on_end
+from evenhand._versions import import_extra
 
 if TYPE_CHECKING:
     from evenhand.experiments import Verdict
@@ -108,6 +111,23 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
 
 
 NOT_MET = 2
+
+# What --dask means without an address.
+HERE = "here"
+_ADDRESS = re.compile(r"[\w+.-]+://\S+|[\w.-]+:\d+")
+
+
+class _DaskCommand(typer.core.TyperCommand):
+    """A command whose --dask may have an address behind it, or none."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write the value that a bare --dask stands for."""
+        filled = []
+        for word, after in zip(args, [*args[1:], ""], strict=True):
+            bare = word == "--dask" and not _ADDRESS.fullmatch(after) and after != HERE
+            filled += [word, HERE] if bare else [word]
+        return super().parse_args(ctx, filled)
+
 
 File = Annotated[
     str,
@@ -298,12 +318,16 @@ def _target(tau: float) -> float:
         "Train a fair classifier on a table and write it, with a report, to files.\n\n"
         "A part of the table is held back as a test. The screen shows what was found in the "
         "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was "
-        "not reached where the point was chosen; the model is written all the same."
+        "not reached where the point was chosen; the model is written all the same.\n\n"
+        "With --dask FILE is a Parquet file, a folder of them or a quoted pattern, and the rows "
+        "stay with Dask's workers."
     ),
+    cls=_DaskCommand,
     epilog=_examples(
         "evenhand train loans.csv --label repaid --sensitive sex -o loans.model",
         "evenhand train --demo adult -o adult.model",
         "evenhand train loans.csv --label repaid --sensitive sex --selection certified",
+        "evenhand train 'data/*.parquet' --label repaid --sensitive sex --dask",
     ),
 )
 def train(
@@ -375,6 +399,16 @@ def train(
     demo: Annotated[
         str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help=(
+                "Train where Dask's workers are: those of the scheduler at an address such as "
+                "tcp://10.0.0.1:8786, or without one as many as this machine has cores."
+            ),
+        ),
+    ] = None,
     out: Out = Path("evenhand.model"),
     report: Annotated[
         Path | None,
@@ -402,35 +436,46 @@ def train(
         test_size = 0.3 if test_size is None else test_size
         if not 0 <= test_size < 1:
             raise ValueError(f"--test-size {test_size:g}; give a share from 0 to below 1.")
-        table, label, sensitive, title = _table(file, demo, label, sensitive, delimiter, encoding)
+        if dask is None:
+            table, label, sensitive, title = _table(
+                file, demo, label, sensitive, delimiter, encoding
+            )
+        else:
+            label, sensitive = _named(label, sensitive)
+            table, title = _pieces(file, demo, test, delimiter, encoding), _title(file)
+            for piece in table:
+                _writable(out, piece.path)
         taus = [_target(t) for t in tau or [0.8]]
         notions = notion or ["statistical_parity"]
         caught: list[warnings.WarningMessage]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            saved = workflow.train(
-                table,
-                label=label,
-                sensitive=sensitive,
-                test=None if test is None else _read(test, delimiter, encoding),
-                test_size=test_size,
-                favourable=favourable,
-                missing_groups=missing_groups.value,
-                sensitive_inputs=sensitive_inputs,
-                exclude=exclude or [],
-                kinds=_kinds(kind or []),
-                title=title,
-                command=_command(),
-                seed=seed,
-                tau=taus[0] if len(taus) == 1 else taus,
-                notion=notions[0] if len(notions) == 1 else notions,
-                selection=selection.value,
-                delta=delta,
-                group_cuts=group_cuts,
-                bins=_bins(bins),
-                min_group_size=min_group_size,
-                verbose=0 if as_json or not sys.stderr.isatty() else 1,
-            )
+            settings: dict[str, Any] = {
+                "label": label,
+                "sensitive": sensitive,
+                "title": title,
+                "test_size": test_size,
+                "favourable": favourable,
+                "missing_groups": missing_groups.value,
+                "sensitive_inputs": sensitive_inputs,
+                "exclude": exclude or [],
+                "kinds": _kinds(kind or []),
+                "command": _command(),
+                "seed": seed,
+                "tau": taus[0] if len(taus) == 1 else taus,
+                "notion": notions[0] if len(notions) == 1 else notions,
+                "selection": selection.value,
+                "delta": delta,
+                "group_cuts": group_cuts,
+                "bins": _bins(bins),
+                "min_group_size": min_group_size,
+                "verbose": 0 if as_json or not sys.stderr.isatty() else 1,
+            }
+            if dask is not None:
+                saved = _train_on_dask(dask, table, settings)
+            else:
+                rows = None if test is None else _read(test, delimiter, encoding)
+                saved = workflow.train(table, test=rows, **settings)
         summary = workflow.summarise(saved)
         text = reports.render(summary).encode()
         files = [] if no_report else [(page, lambda handle: handle.write(text))]
@@ -446,6 +491,40 @@ def train(
         _screens.show_training(summary, notes)
         _screens.say_written([out, *([] if no_report else [page])])
     _finish(summary["reached"]["feasible"])
+
+
+def _pieces(
+    file: str | None,
+    demo: str | None,
+    test: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+) -> list[Any]:
+    """Find the pieces of the table that train works on with Dask; refuse what is for others."""
+    others = {"--demo": demo, "--test": test, "--delimiter": delimiter, "--encoding": encoding}
+    for option, value in others.items():
+        if value is not None:
+            instead = "; --test-size holds back a share of FILE" if option == "--test" else ""
+            raise ValueError(
+                f"{option} cannot be had with --dask, which reads Parquet files alone{instead}."
+            )
+    if file is None or file == "-":
+        raise ValueError(
+            "--dask needs a FILE: a Parquet file, a folder of them, or a pattern such as "
+            "'data/*.parquet'."
+        )
+    for module in ("pyarrow", "dask", "distributed"):
+        import_extra(module, "dask")
+    from evenhand._dask_training import find_pieces
+
+    return find_pieces(file)
+
+
+def _train_on_dask(address: str, pieces: list[Any], settings: dict[str, Any]) -> Any:
+    from evenhand._dask_training import dask_client, train_pieces
+
+    with dask_client(None if address == HERE else address, most=len(pieces)):
+        return train_pieces(pieces, **settings)
 
 
 def _command() -> str:
@@ -525,10 +604,18 @@ def _table(
             data.frame if own_label in data.frame else data.frame.assign(**{own_label: data.target})
         )
         return frame, label or own_label, sensitive or [own_sensitive], demo
+    label, sensitive = _named(label, sensitive)
+    return _read(str(file), delimiter, encoding), label, sensitive, _title(file)
+
+
+def _named(label: str | None, sensitive: list[str] | None) -> tuple[str, list[str]]:
     if label is None or not sensitive:
         raise ValueError("name the columns: --label repaid --sensitive sex.")
-    title = "standard input" if file == "-" else Path(str(file)).name
-    return _read(str(file), delimiter, encoding), label, sensitive, title
+    return label, sensitive
+
+
+def _title(file: str | None) -> str:
+    return "standard input" if file == "-" else Path(str(file)).name
 
 
 @app.command(

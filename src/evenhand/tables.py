@@ -707,6 +707,15 @@ def _in_bins(values: pd.Series, edges: NDArray[np.float64]) -> pd.Series:
     return pd.Series(names, index=values.index, dtype=object).where(~np.isnan(numbers), None)
 
 
+def without_group(column: str, n: int) -> str:
+    """Say that rows have no group."""
+    return (
+        f"column {column!r} has {n:,} row{'s' * (n > 1)} without a value, and a group is never "
+        "guessed; say missing_groups='drop' to leave such rows out, or 'group' to make them a "
+        "group of their own."
+    )
+
+
 def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
     """Take some rows of a pandas, polars or pyarrow table, by a mask."""
     return nw.from_native(X, eager_only=True).filter(rows.tolist()).to_native()
@@ -773,26 +782,26 @@ class FairPipeline(ShowsSummary, Pipeline):
             raise ValueError(
                 f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
             )
-        values = self._group_values(X)
-        fitted = hasattr(self, "edges_")
-        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
-        for name in edges:
-            values[name] = _in_bins(_numbers_for_bins(values, name), edges[name])
+        values = self._group_columns(X)
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
         if known.all():
             return values, known
         if self.missing_groups == "error":
             column = missing.columns[missing.any()][0]
-            n = int(missing[column].sum())
-            raise ValueError(
-                f"column {column!r} has {n:,} row{'s' * (n > 1)} without a value, and a group is "
-                "never guessed; say missing_groups='drop' to leave such rows out, or 'group' to "
-                "make them a group of their own."
-            )
+            raise ValueError(without_group(column, int(missing[column].sum())))
         if self.missing_groups == "drop":
             return values[known].reset_index(drop=True), known
         return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
+
+    def _group_columns(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
+        values = self._group_values(X)
+        fitted = hasattr(self, "edges_")
+        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
+        for name in edges:
+            values[name] = _in_bins(_numbers_for_bins(values, name), edges[name])
+        return values
 
     def _group_values(self, X: Any) -> pd.DataFrame:
         """Give the sensitive columns, those with bins as numbers."""

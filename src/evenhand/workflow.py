@@ -97,7 +97,7 @@ def label_values(X: Any, label: str, *, least: int = 2) -> tuple[NDArray[Any], N
     return numbers, known
 
 
-def _as_label(text: str | None, classes: NDArray[Any], column: str, option: str) -> Any:
+def as_label(text: str | None, classes: NDArray[Any], column: str, option: str) -> Any:
     """Find the label that a user wrote as text."""
     for value in classes.tolist():
         if str(value) == text:
@@ -119,6 +119,12 @@ def _groups(
         bins=bins,
     )
     values, known = pipeline.groups(X)
+    check_groups(values, bins)
+    return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
+
+
+def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
+    """Refuse sensitive columns whose values are no groups."""
     for name in values.columns:
         n = values[name].nunique()
         known_values = values[name].dropna()
@@ -133,7 +139,6 @@ def _groups(
                 f"column {name!r} has {n:,} different values; groups are few (at most "
                 f"{MOST_GROUPS}): is it a name or a number of persons?"
             )
-    return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
 
 
 def fingerprint(X: Any) -> str:
@@ -240,12 +245,12 @@ def audit(
     good = (
         classes[-1]
         if favourable is None
-        else _as_label(favourable, classes, columns[0], "--favourable")
+        else as_label(favourable, classes, columns[0], "--favourable")
     )
     names, z = group_codes(groups)
     if len(names) < 2:
         raise ValueError(
-            f"{_words(sensitive)} has one group only, {names[0]!r}; at least two are compared."
+            f"{joined(sensitive)} has one group only, {names[0]!r}; at least two are compared."
         )
     yes = {column: (v.astype(str) == str(good)) for column, v in values.items()}
     answer = yes[columns[-1]]
@@ -255,9 +260,7 @@ def audit(
     rates = list(RATES.values()) if len(columns) == 2 else [RATES["selection_rate"]]
     place = None
     if privileged is not None:
-        place = names.tolist().index(
-            _as_label(privileged, names, _words(sensitive), "--privileged")
-        )
+        place = names.tolist().index(as_label(privileged, names, joined(sensitive), "--privileged"))
     report: dict[str, Any] = {
         "n_rows": n_rows,
         "dropped": [d for d in dropped if d["n"]],
@@ -298,7 +301,7 @@ def _cramers_v(z: NDArray[Any], answer: NDArray[np.bool_]) -> float:
     return float(np.sqrt(((table - expected) ** 2 / expected).sum() / table.sum()))
 
 
-def _words(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     return " × ".join(names)
 
 
@@ -361,9 +364,7 @@ def train(
     SavedModel
         The fitted pipeline and the facts of its training.
     """
-    overlap = [name for name in sensitive if name == label]
-    if overlap:
-        raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+    check_roles(label, sensitive)
     X, y, dropped = _labelled(X, label, sensitive, missing_groups, bins)
     bins = bins_by_column(bins, sensitive)
     if len(sensitive) > 1:
@@ -374,7 +375,7 @@ def train(
     n_rows = len(y) + sum(d["n"] for d in dropped)
     classes = np.unique(y)
     if favourable is not None:
-        params["pos_label"] = _as_label(favourable, classes, label, "--favourable")
+        params["pos_label"] = as_label(favourable, classes, label, "--favourable")
     # What a column holds is seen on all rows, so that it does not depend on who is held back.
     outside = [label, *exclude]
     hidden = () if sensitive_inputs else list(sensitive)
@@ -406,7 +407,6 @@ def train(
         "title": title,
         "label": label,
         "sensitive": list(sensitive),
-        "favourable": [str(model._labels[c]) for c in model.frontier_.favourable],
         "n_rows": n_rows,
         "rows_dropped": dropped,
         "n_train": len(y),
@@ -415,10 +415,7 @@ def train(
         "fingerprint": mark,
         "seed": seed,
         "command": command,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()}
-        | {p: package_version(p) for p in ("evenhand", "numpy", "scipy", "scikit-learn", "pandas")},
-    }
+    } | facts_of_fit(model)
     plain = model.trajectory_.iterates[:1]
     facts["plain"] = {"weights": plain[0].tolist(), "counts": {}}
     encoded = pipeline[:-1].transform(X)
@@ -433,12 +430,28 @@ def train(
     return SavedModel(pipeline, facts)
 
 
+def check_roles(label: str, sensitive: Sequence[str]) -> None:
+    """Refuse a label that is sensitive."""
+    if label in sensitive:
+        raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+
+
+def facts_of_fit(model: FairClassifier, *packages: str) -> dict[str, Any]:
+    """Give what is known of any fit: favourable labels, time, versions of these packages, too."""
+    used = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", *packages)
+    return {
+        "favourable": [str(model._labels[c]) for c in model.frontier_.favourable],
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {p: package_version(p) for p in used},
+    }
+
+
 def _labelled(
     X: Any, label: str, sensitive: Sequence[str], missing_groups: str, bins: Any = None
 ) -> tuple[Any, NDArray[Any], list[dict[str, Any]]]:
     """Rows that have a label and a group, their labels, and what was left out."""
     _, kept = _groups(X, sensitive, missing_groups, bins)
-    dropped = [{"reason": f"without a value in {_words(sensitive)!r}", "n": int((~kept).sum())}]
+    dropped = [{"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())}]
     X = X if kept.all() else take_table_rows(X, kept)
     y, known = label_values(X, label)
     dropped.append({"reason": f"without a value in {label!r}", "n": int((~known).sum())})
@@ -484,7 +497,7 @@ def _cells(pipeline: FairPipeline, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
     return z * len(model.classes_) + codes
 
 
-def _kinds(model: FairClassifier) -> int:
+def n_kinds(model: FairClassifier) -> int:
     return len(model.groups_) + bool(model.small_groups_)
 
 
@@ -494,7 +507,7 @@ def _point_counts(
     """Count what every point of the frontier, and its last, predict for other rows."""
     model, cell = pipeline[-1], _cells(pipeline, X, y)
     iterates = model.trajectory_.iterates
-    return count_points(model.frontier_, iterates, encoded, None, cell, None, _kinds(model))
+    return count_points(model.frontier_, iterates, encoded, None, cell, None, n_kinds(model))
 
 
 def _plain_counts(
@@ -506,7 +519,7 @@ def _plain_counts(
     weights = w.reshape(-1, encoded.shape[1] + 1)
     scores = np.asarray(encoded @ weights[:, :-1].T) + weights[:, -1]
     answer = decide(scores if n_labels > 2 else scores[:, 0], 0.0)
-    shape = (_kinds(model), n_labels, n_labels)
+    shape = (n_kinds(model), n_labels, n_labels)
     return (
         np.bincount(cell * n_labels + answer, minlength=int(np.prod(shape)))
         .reshape(shape)
@@ -692,7 +705,7 @@ def compare_methods(
             "which one is favourable with --favourable, and the others are taken together."
         )
     good = (
-        classes[-1] if favourable is None else _as_label(favourable, classes, label, "--favourable")
+        classes[-1] if favourable is None else as_label(favourable, classes, label, "--favourable")
     )
     wanted = list(
         methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
 from evenhand.rates import check_missing, crossed
@@ -77,9 +78,9 @@ def _groups(part: Part) -> pd.Series:
     return series.reset_index(drop=True)
 
 
-def _inputs(part: Part) -> FloatArray:
-    """Give the inputs as float32 or float64."""
-    X = np.asarray(part.X)
+def _inputs(part: Part) -> Any:
+    """Give the inputs as float32 or float64; a CSR matrix stays one."""
+    X = part.X if issparse(part.X) else np.asarray(part.X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
@@ -88,23 +89,23 @@ def part_facts(part: Part) -> Facts:
     X = _inputs(part)
     y, groups = _values(part.y, "y", "drop those rows (NaN is no label)"), _groups(part)
     for name, column in (("y", y), ("sensitive_features", groups), ("sample_weight", part.weight)):
-        if column is not None and len(column) != len(X):
+        if column is not None and len(column) != X.shape[0]:
             raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {len(X)}; they "
-                "must be the same rows."
+                f"{name} has {len(column)} rows in a part of the table where X has {X.shape[0]}; "
+                "they must be the same rows."
             )
-    largest = float(np.abs(X).max(initial=0.0))
+    largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
     if not np.isfinite(largest):
         raise ValueError("X contains NaN or infinite values; fill or drop them first.")
     weight = np.ones(1) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and not negative.")
     return Facts(
-        (len(X),),
+        (X.shape[0],),
         y.value_counts(),
         groups.value_counts(),
         largest,
-        frozenset([X.dtype.name] if len(X) else []),
+        frozenset([X.dtype.name] if X.shape[0] else []),
         (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
         (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
     )
@@ -138,8 +139,10 @@ def _rows(
     X: FloatArray, cell: FloatArray, weight: FloatArray | None, coding: Coding, start: int
 ) -> MemoryRows:
     z, y = np.divmod(cell.astype(np.intp), coding.n_labels)
-    columns = as_columns(len(X), y, z, n_labels=coding.n_labels, sample_weight=weight)
-    return MemoryRows(np.ascontiguousarray(X, dtype=coding.dtype), columns, start=start)
+    X = X.astype(coding.dtype, copy=False)
+    X = X if issparse(X) else np.ascontiguousarray(X)
+    columns = as_columns(X.shape[0], y, z, n_labels=coding.n_labels, sample_weight=weight)
+    return MemoryRows(X, columns, start=start)
 
 
 def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
