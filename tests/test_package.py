@@ -50,6 +50,7 @@ ORDER = [
     "theory",
     "peers",
     "workflow",
+    "_dask_training",
     "displays",
     "report",
     "experiments",
@@ -166,8 +167,10 @@ def test_the_command_is_the_light_entry():
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("module", ["typer", "evenhand.cli", "evenhand.workflow", "pandas", "rich"])
 def test_signals_while_importing(module, name):
+    default = "default_int_handler" if name == "SIGINT" else "SIG_DFL"
     code = f"""
 import os, signal, sys
+signal.signal(signal.{name}, signal.{default})  # whoever runs the tests may have turned it off
 
 class Sender:
     def find_spec(self, found, *_):
@@ -191,6 +194,7 @@ def test_a_signal_that_was_turned_off_stays_so():
     from evenhand._signals import on_end
 
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         handlers = on_end(signal.default_int_handler)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -199,3 +203,4 @@ def test_a_signal_that_was_turned_off_stays_so():
         assert signal.getsignal(signal.SIGTERM) is handlers["SIGTERM"]
     finally:
         signal.signal(signal.SIGHUP, before)
+        signal.signal(signal.SIGINT, interrupt)
