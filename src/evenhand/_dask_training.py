@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import signal
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
+from multiprocessing import resource_tracker
 from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +74,26 @@ RARE = 10
 PATIENCE = 10
 
 
+def _hear_no_interrupt() -> None:
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        resource_tracker.ensure_running()  # it would let the thread hear again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _start_here(**settings: Any) -> Any:
+    """Start a scheduler whose workers hear no interrupt: the command does, and ends them."""
+    from distributed import Client
+
+    # Processes inherit what the thread that starts them does not hear.
+    with ThreadPoolExecutor(1, initializer=_hear_no_interrupt) as thread:
+        client = thread.submit(Client, **settings)
+        try:
+            return client.result()
+        except KeyboardInterrupt:
+            client.result().close()
+            raise
+
+
 @contextmanager
 def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
     """Have a Dask scheduler: the one at an address, or one on this machine until the end.
@@ -85,22 +108,23 @@ def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
     from dask.system import CPU_COUNT
     from distributed import Client
 
+    # After an interrupt asyncio tells of each task that was under way.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     if address is None:
-        workers = min(CPU_COUNT, most or CPU_COUNT)
-        settings: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1}
-        # What goes wrong in a worker is said here, once.
-        settings |= {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+        client = _start_here(
+            n_workers=min(CPU_COUNT, most or CPU_COUNT),
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,  # what goes wrong in a worker is said here, once
+        )
     else:
-        settings = {"address": address, "timeout": PATIENCE}
-    try:
-        client = Client(**settings)
-    except (OSError, ValueError) as error:
-        if address is None:
-            raise
-        raise ValueError(
-            f"no Dask scheduler answers at {address!r}; start one there, or say --dask alone for "
-            "one on this machine."
-        ) from error
+        try:
+            client = Client(address, timeout=PATIENCE)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"no Dask scheduler answers at {address!r}; start one there, or say --dask alone "
+                "for one on this machine."
+            ) from error
     with client:
         yield client
 
