@@ -50,6 +50,7 @@ ORDER = [
     "theory",
     "peers",
     "workflow",
+    "_dask_training",
     "displays",
     "report",
     "experiments",
