@@ -227,11 +227,10 @@ def _rows(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     rows = []
     if summary["plain"] is not None and key in summary["plain"]["counts"]:
         rows.append(("plain logistic regression", summary["plain"]["counts"][key]))
-    if summary["chosen"] is not None:
-        point = summary["points"][summary["chosen"]]
+    if key in summary["saved"]["counts"]:
         several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
         name = "evenhand" if several else f"evenhand, τ = {summary['tau']:g}"
-        rows.append((name, point["counts"][key]))
+        rows.append((name, summary["saved"]["counts"][key]))
     return rows
 
 
@@ -266,6 +265,12 @@ def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
         if rows:
             console.print(_show_points(summary, rows, part["key"]))
     _warn_of_test(console, summary)
+    if not summary["saved"]["counts"]:
+        console.print(
+            "An earlier evenhand trained this model and did not count its answers: train it anew "
+            "to see them.",
+            style="yellow",
+        )
     for note in notes:
         if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
             console.print(f"note: {_short(note, 400)}", style="yellow")
@@ -283,9 +288,9 @@ def show_proportion(summary: dict[str, Any]) -> None:
 
 def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
     """Say plainly if the target is missed on the test rows."""
-    if _part_key(summary) != "test" or summary["chosen"] is None:
+    counts = summary["saved"]["counts"].get("test")
+    if counts is None:
         return
-    counts = summary["points"][summary["chosen"]]["counts"]["test"]
     ratios, taus = _figures(summary, counts)[1], _part_taus(summary)
     names = _rate_names(summary) if len(taus) > 1 else [""]
     below = [
@@ -294,11 +299,13 @@ def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
         if not ratio >= tau
     ]
     if below and summary["reached"]["feasible"]:
-        console.print(
-            f"On the test rows {', and '.join(below)}. --selection certified asks for a τ that "
-            "holds on new rows.",
-            style="yellow",
+        advice = (
+            "The certificate is for the population that the rows were drawn from; a sample of it "
+            "may be on the other side."
+            if summary["asked"]["selection"] == "certified"
+            else "--selection certified asks for a τ that holds on new rows."
         )
+        console.print(f"On the test rows {', and '.join(below)}. {advice}", style="yellow")
 
 
 def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
@@ -343,7 +350,6 @@ def show_frontier(summary: dict[str, Any]) -> None:
     )
     if not points:
         console.print("No point is eligible: some group gets nearly the same answer everywhere.")
-        return
     rates = np.array([p["rate"] for p in points])
     goals = _notion_taus(summary)
     alike = len({tau for _, tau in goals}) == 1
@@ -351,14 +357,18 @@ def show_frontier(summary: dict[str, Any]) -> None:
     names = [f"{n}, ratio" for n in _rate_names(summary)] if several else [summary["rate"]["name"]]
     table = _table("τ", "accuracy", *names, "accuracy kept")
     rows = []
+    saved = summary["saved"]["counts"].get(key)
     for tau in sorted({*TARGETS, summary["tau"]}):
         i = int(np.searchsorted(rates, tau))
-        if i < len(points):
-            rows.append((tau, *_figures(summary, points[i]["counts"][key])[:2]))
-    best = max(accuracy for _, accuracy, _ in rows) if rows else 1.0
-    least = min(accuracy for _, accuracy, _ in rows) if rows else 0.0
-    for tau, accuracy, ratios in rows:
-        mark = " ◀ saved" if tau == summary["tau"] else ""
+        # The saved model may be chosen on other rows than those that the rates are of.
+        if tau == summary["tau"] and saved is not None:
+            rows.append((tau, True, *_figures(summary, saved)[:2]))
+        elif i < len(points):
+            rows.append((tau, False, *_figures(summary, points[i]["counts"][key])[:2]))
+    best = max(accuracy for _, _, accuracy, _ in rows) if rows else 1.0
+    least = min(accuracy for _, _, accuracy, _ in rows) if rows else 0.0
+    for tau, is_saved, accuracy, ratios in rows:
+        mark = " ◀ saved" if is_saved else ""
         room = 10 if several else 24
         share = (accuracy - least) / (best - least) if best > least else 1.0
         width = 6 + round(room * share)
@@ -375,6 +385,8 @@ def show_frontier(summary: dict[str, Any]) -> None:
     if not alike:
         order = " / ".join(name for name, _ in goals)
         console.print(f"τ is that of {order}, always in this proportion.", style="dim")
+    if not points:
+        return
     top = float(rates.max())
     told = "The highest rate is" if not several else "The highest worst ratio is"
     scale = "" if alike else ", on the scale of the strictest target"

@@ -47,6 +47,9 @@ PROMISES = {
     "rows its ratio will be above the target about as often as below it.",
     "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
     "ratio in the population these rows were drawn from can be promised.",
+    "uncertified": "A test on rows set aside before the fit could not show that a model of this "
+    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
+    "but what the figures here show.",
 }
 
 SELECTION_WORDS = {
@@ -64,6 +67,8 @@ SLIDER_PROMISES = {
     "slider goes by the ratio on the fitted rows: choose the model anew there.",
     "certified": "The promise is for {tau} only. At other targets the slider goes by the ratio on "
     "the fitted rows and nothing is promised: a certificate needs its target named beforehand.",
+    "uncertified": "At other targets the slider goes by the ratio on the fitted rows, without any "
+    "test on others.",
 }
 
 
