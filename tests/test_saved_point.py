@@ -125,3 +125,14 @@ def test_a_file_of_an_earlier_version_says_what_it_lacks(certified, capsys):
     _screens.show_frontier(summary)
     assert "◀ saved" not in capsys.readouterr().out
     assert "None" not in words(render(summary))
+
+
+def test_a_useless_model_is_named_on_the_screen(certified, capsys):
+    summary = workflow.summarise(certified)
+    _screens.show_point(summary, [])
+    assert "the same answer to everybody" not in capsys.readouterr().out
+    counts = np.array(summary["saved"]["counts"]["test"])
+    summary["saved"]["counts"]["test"] = counts[:, :, ::-1].tolist()
+    _screens.show_point(summary, [])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "less than the same answer to everybody: “no” is right for" in text

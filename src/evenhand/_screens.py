@@ -16,7 +16,7 @@ from rich.text import Text
 
 from evenhand.rates import overall_accuracy, rate_text
 from evenhand.report._figures import rate_of
-from evenhand.report._words import rate_titles
+from evenhand.report._words import rate_titles, useless_sentence
 
 __all__ = [
     "say_written",
@@ -265,6 +265,9 @@ def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
         if rows:
             console.print(_show_points(summary, rows, part["key"]))
     _warn_of_test(console, summary)
+    useless = useless_sentence(summary).translate(_NO_MARKS)
+    if useless:
+        console.print(_short(useless, 400), style="bold red")
     if not summary["saved"]["counts"]:
         console.print(
             "An earlier evenhand trained this model and did not count its answers: train it anew "

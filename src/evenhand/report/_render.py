@@ -45,6 +45,7 @@ from evenhand.report._words import (
     quoted,
     rate_titles,
     reached_sentences,
+    useless_sentence,
 )
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
@@ -102,6 +103,7 @@ def render(summary: dict[str, Any]) -> str:
         weights=_weights(summary["weights"]),
         curves=_curves(summary["curves"]),
         limits=limits(summary, titles),
+        useless=useless_sentence(summary),
         promise=PROMISES.get(how, "") if model["n_points"] else "",
         selection=SELECTION_WORDS.get(summary["asked"]["selection"], ""),
         slider_promise=fill_in(SLIDER_PROMISES.get(how, ""), {"tau": tau_text(model["tau"])}),
@@ -494,7 +496,9 @@ def _weights(weights: list[dict[str, Any]]) -> dict[str, Any] | None:
     ]
     if not known:
         return None
-    values = [v for w in known for v in (w["fair"], w["plain"], 0.0)]
+    # What looks the same in print did not change for a reader.
+    known = [w for w in known if fixed(w["fair"], 2) != fixed(w["plain"], 2)]
+    values = [0.0, *(v for w in known for v in (w["fair"], w["plain"]))]
     room = 0.04 * (max(values) - min(values)) or 1.0
     low, high = min(values) - room, max(values) + room
     found = ticks(low, high, 5)
