@@ -136,3 +136,21 @@ def test_a_useless_model_is_named_on_the_screen(certified, capsys):
     _screens.show_point(summary, [])
     text = " ".join(capsys.readouterr().out.split())
     assert "less than the same answer to everybody: “no” is right for" in text
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_many_groups_fit_in_80_columns(several, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    frame = table()
+    names = ["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Native-Hawaiian", "White"]
+    frame["sex"] = np.random.default_rng(2).choice(names, len(frame))
+    notions = ["statistical_parity", "equal_opportunity"]
+    saved = trained(frame, max_iter=20, notion=notions if several else notions[0])
+    _screens.show_training(workflow.summarise(saved), [])
+    frame["answer"] = saved.model.predict(frame)
+    _screens.show_audit(workflow.audit(frame, **ASKED, prediction="answer"))
+    text = capsys.readouterr().out
+    for word in [*names, "plain logistic regression", "accuracy", "selection rate"]:
+        assert text.count(word) >= 2, word
+    # No piece of a name stands alone at the beginning or end of a cell.
+    assert not re.search(r"\b(Amer-Indian|Asian-Pac|Native)-?\s", text)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -48,6 +49,13 @@ def _table(*columns: str, title: str | None = None) -> Table:
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if i == 0 else "right", overflow="fold")
     return table
+
+
+def _fits(table: Table) -> bool:
+    """Whether a table can be shown as wide as it wants to be."""
+    console = _console()
+    wanted = Measurement.get(console, console.options.update(width=10_000), table)
+    return wanted.maximum <= console.width
 
 
 def _cells(*values: Any) -> list[Text]:
@@ -99,23 +107,10 @@ def show_audit(found: dict[str, Any]) -> None:
     )
     for dropped in found["dropped"]:
         console.print(f"left out: {dropped['n']:,} rows {_short(dropped['reason'])}", style="dim")
-    wide = len(names) > 4
-    table = _table("", *(["smallest", "largest"] if wide else names), "ratio")
-    if not wide:
-        table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
-    for name, groups in found["rates"].items():
-        ratio = found["ratios"][name]
-        low = Text(
-            _ratio(ratio, found["tau"]),
-            style="" if ratio is None or ratio >= found["tau"] else "red",
-        )
-        if wide:
-            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
-            ends = [min(known), max(known)] if known else []
-            shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
-        else:
-            shown = [_with_interval(g) for g in groups]
-        table.add_row(*_cells(name.replace("_", " "), *shown, low))
+    table = _audit_table(found, names, wide=False)
+    wide = len(names) > 4 or not _fits(table)
+    if wide:
+        table = _audit_table(found, names, wide=True)
     console.print(table)
     if wide:
         every = list(found["rates"].items())
@@ -147,6 +142,27 @@ def show_audit(found: dict[str, Any]) -> None:
     else:
         verdict, style = f"fails {rule}: the ratio {against} is {_ratio(ratio, tau)}.", "red"
     console.print(verdict[0].upper() + verdict[1:], style=f"bold {style}")
+
+
+def _audit_table(found: dict[str, Any], names: list[str], *, wide: bool) -> Table:
+    """Rates of all groups, or if these are ``wide`` the smallest and the largest."""
+    table = _table("", *(["smallest", "largest"] if wide else names), "ratio")
+    if not wide:
+        table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
+    for name, groups in found["rates"].items():
+        ratio = found["ratios"][name]
+        low = Text(
+            _ratio(ratio, found["tau"]),
+            style="" if ratio is None or ratio >= found["tau"] else "red",
+        )
+        if wide:
+            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
+            ends = [min(known), max(known)] if known else []
+            shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
+        else:
+            shown = [_with_interval(g) for g in groups]
+        table.add_row(*_cells(name.replace("_", " "), *shown, low))
+    return table
 
 
 # ---- models ----------------------------------------------------------------------------------
@@ -210,7 +226,9 @@ def _show_points(summary: dict[str, Any], rows: list[tuple[str, Any]], key: str)
         for name, accuracy, ratios, values in figures:
             ratio = _ratio(ratios[0], taus[0])
             table.add_row(*_cells(name, f"{accuracy:.4f}", ratio, *shown(values[0])))
-        return table
+        if _fits(table):
+            return table
+    # A row for each group: there is room for any number of them.
     table = _table("", "τ", *(name for name, *_ in figures), title=where)
     table.add_row(*_cells("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures)))
     for k, (name, tau) in enumerate(zip(names, taus, strict=True)):
