@@ -154,3 +154,11 @@ def test_many_groups_fit_in_80_columns(several, capsys, monkeypatch):
         assert text.count(word) >= 2, word
     # No piece of a name stands alone at the beginning or end of a cell.
     assert not re.search(r"\b(Amer-Indian|Asian-Pac|Native)-?\s", text)
+
+
+def test_counts_of_another_fit_are_refused(certified, tmp_path):
+    counts = {key: found[1:] for key, found in certified.facts["candidate_counts"].items()}
+    facts = certified.facts | {"candidate_counts": counts}
+    save_model(certified.model, tmp_path / "a.model", facts=facts)
+    with pytest.raises(ValueError, match=r"candidate_counts\.train"):
+        load_model(tmp_path / "a.model")

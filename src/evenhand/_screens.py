@@ -390,7 +390,7 @@ def show_frontier(summary: dict[str, Any]) -> None:
     least = min(accuracy for _, _, accuracy, _ in rows) if rows else 0.0
     for tau, is_saved, accuracy, ratios in rows:
         mark = " ◀ saved" if is_saved else ""
-        room = 10 if several else 24
+        room = 5 if several else 24
         share = (accuracy - least) / (best - least) if best > least else 1.0
         width = 6 + round(room * share)
         bar = Text("█" * width + mark, style="cyan")
