@@ -256,6 +256,43 @@ def test_promise_is_for_the_chosen_target(selection):
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
 
+def test_without_a_certificate_nothing_is_promised():
+    summary = made_up()
+    summary["asked"] |= {"selection": "certified", "delta": 0.05}
+    summary["reached"] |= {"feasible": False, "guarantee": "no point can be certified"}
+    text = Page(render(summary)).text
+    assert "no point can be certified" in text
+    assert "could not show that a model of this fit reaches the target" in text
+    assert "can be promised" not in text
+    assert "The promise is" not in text
+
+
+def test_rows_used_are_without_those_dropped(summary):
+    summary = copy.deepcopy(summary)
+    summary["data"] |= {"rows": 4000, "rows_dropped": [{"reason": "no sex", "n": 49}]}
+    assert "Rows used 3,951" in Page(render(summary)).text
+
+
+def test_only_weights_that_changed_are_shown(summary):
+    same = {"name": "stays", "fair": -0.061, "plain": -0.059}
+    weights = [{"name": "falls", "fair": 0.2, "plain": 0.9}, same]
+    text = Page(render(without(summary, weights=weights))).text
+    assert "0.90 → 0.20" in text
+    assert "stays" not in text
+    text = Page(render(without(summary, weights=[same]))).text
+    assert "No weight differs by as much as 0.01" in text
+    assert "changed most" not in text
+
+
+def test_a_model_worse_than_one_answer_to_everybody_is_named():
+    said = "less than the same answer to everybody: “label 0” is right for 75.0%"
+    for found, worse in (([[70, 5], [25, 0]], True), ([[75, 0], [24, 1]], False)):
+        counts = [found, found]
+        saved = {"accuracy": 0.7, "rate": 1.0, "sure": True, "counts": {"test": counts}}
+        text = Page(render(made_up() | {"chosen": None, "saved": saved})).text
+        assert (said in text) == worse
+
+
 # ---- figures ---------------------------------------------------------------------------------
 
 

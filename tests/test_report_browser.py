@@ -70,7 +70,15 @@ def held_out(summary):
     return summary
 
 
+def off_frontier(summary):
+    """A certified point that is not on the frontier."""
+    summary["chosen"], summary["saved"] = None, summary["points"].pop(20)
+    summary["asked"] |= {"selection": "certified", "delta": 0.05}
+    return summary
+
+
 SUMMARIES = {
+    "off the frontier": lambda: off_frontier(made_up()),
     "two groups": lambda: made_up(),
     "many": lambda: uneven(made_up(5, 3, 12, parts=("train", "held_out", "test"), small=True)),
     "held out": lambda: held_out(made_up(3, 2, 20, parts=("train", "held_out"))),

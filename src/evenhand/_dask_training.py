@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from multiprocessing import resource_tracker
 from operator import add
 from pathlib import Path
@@ -53,6 +53,7 @@ from evenhand.tables import (
     without_group,
 )
 from evenhand.workflow import (
+    add_counts,
     as_label,
     check_groups,
     check_roles,
@@ -493,9 +494,9 @@ command, seed, **params
     for name, each in (("train", train), ("test", test)):
         if each is not None:
             facts["plain"]["counts"][name] = _plain_counts(model, each).tolist()
-            facts[f"{name}_counts"] = count_rows(
-                model.frontier_, model.trajectory_.iterates, each, n_kinds(model)
-            ).tolist()
+            iterates = model.trajectory_.iterates
+            count = partial(count_rows, iterates=iterates, rows=each, n_groups=n_kinds(model))
+            add_counts(facts, name, model, count)
     return SavedModel(pipeline, facts)
 
 

@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from evenhand.rates import overall_accuracy, rate_text
 from evenhand.report._figures import rate_of
-from evenhand.report._words import rate_titles
+from evenhand.report._words import rate_titles, useless_sentence
 
 __all__ = [
     "say_written",
@@ -48,6 +49,13 @@ def _table(*columns: str, title: str | None = None) -> Table:
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if i == 0 else "right", overflow="fold")
     return table
+
+
+def _fits(table: Table) -> bool:
+    """Whether a table can be shown as wide as it wants to be."""
+    console = _console()
+    wanted = Measurement.get(console, console.options.update(width=10_000), table)
+    return wanted.maximum <= console.width
 
 
 def _cells(*values: Any) -> list[Text]:
@@ -99,23 +107,10 @@ def show_audit(found: dict[str, Any]) -> None:
     )
     for dropped in found["dropped"]:
         console.print(f"left out: {dropped['n']:,} rows {_short(dropped['reason'])}", style="dim")
-    wide = len(names) > 4
-    table = _table("", *(["smallest", "largest"] if wide else names), "ratio")
-    if not wide:
-        table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
-    for name, groups in found["rates"].items():
-        ratio = found["ratios"][name]
-        low = Text(
-            _ratio(ratio, found["tau"]),
-            style="" if ratio is None or ratio >= found["tau"] else "red",
-        )
-        if wide:
-            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
-            ends = [min(known), max(known)] if known else []
-            shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
-        else:
-            shown = [_with_interval(g) for g in groups]
-        table.add_row(*_cells(name.replace("_", " "), *shown, low))
+    table = _audit_table(found, names, wide=False)
+    wide = len(names) > 4 or not _fits(table)
+    if wide:
+        table = _audit_table(found, names, wide=True)
     console.print(table)
     if wide:
         every = list(found["rates"].items())
@@ -147,6 +142,27 @@ def show_audit(found: dict[str, Any]) -> None:
     else:
         verdict, style = f"fails {rule}: the ratio {against} is {_ratio(ratio, tau)}.", "red"
     console.print(verdict[0].upper() + verdict[1:], style=f"bold {style}")
+
+
+def _audit_table(found: dict[str, Any], names: list[str], *, wide: bool) -> Table:
+    """Rates of all groups, or if these are ``wide`` the smallest and the largest."""
+    table = _table("", *(["smallest", "largest"] if wide else names), "ratio")
+    if not wide:
+        table.add_row(*_cells("rows", *(f"{n:,}" for n in found["sizes"]), ""))
+    for name, groups in found["rates"].items():
+        ratio = found["ratios"][name]
+        low = Text(
+            _ratio(ratio, found["tau"]),
+            style="" if ratio is None or ratio >= found["tau"] else "red",
+        )
+        if wide:
+            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
+            ends = [min(known), max(known)] if known else []
+            shown = [f"{_percent(v)} {names[i]}" for v, i in ends] or ["–", "–"]
+        else:
+            shown = [_with_interval(g) for g in groups]
+        table.add_row(*_cells(name.replace("_", " "), *shown, low))
+    return table
 
 
 # ---- models ----------------------------------------------------------------------------------
@@ -210,7 +226,9 @@ def _show_points(summary: dict[str, Any], rows: list[tuple[str, Any]], key: str)
         for name, accuracy, ratios, values in figures:
             ratio = _ratio(ratios[0], taus[0])
             table.add_row(*_cells(name, f"{accuracy:.4f}", ratio, *shown(values[0])))
-        return table
+        if _fits(table):
+            return table
+    # A row for each group: there is room for any number of them.
     table = _table("", "τ", *(name for name, *_ in figures), title=where)
     table.add_row(*_cells("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures)))
     for k, (name, tau) in enumerate(zip(names, taus, strict=True)):
@@ -227,11 +245,10 @@ def _rows(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     rows = []
     if summary["plain"] is not None and key in summary["plain"]["counts"]:
         rows.append(("plain logistic regression", summary["plain"]["counts"][key]))
-    if summary["chosen"] is not None:
-        point = summary["points"][summary["chosen"]]
+    if key in summary["saved"]["counts"]:
         several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
         name = "evenhand" if several else f"evenhand, τ = {summary['tau']:g}"
-        rows.append((name, point["counts"][key]))
+        rows.append((name, summary["saved"]["counts"][key]))
     return rows
 
 
@@ -266,6 +283,15 @@ def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
         if rows:
             console.print(_show_points(summary, rows, part["key"]))
     _warn_of_test(console, summary)
+    useless = useless_sentence(summary).translate(_NO_MARKS)
+    if useless:
+        console.print(_short(useless, 400), style="bold red")
+    if not summary["saved"]["counts"]:
+        console.print(
+            "An earlier evenhand trained this model and did not count its answers: train it anew "
+            "to see them.",
+            style="yellow",
+        )
     for note in notes:
         if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
             console.print(f"note: {_short(note, 400)}", style="yellow")
@@ -283,9 +309,9 @@ def show_proportion(summary: dict[str, Any]) -> None:
 
 def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
     """Say plainly if the target is missed on the test rows."""
-    if _part_key(summary) != "test" or summary["chosen"] is None:
+    counts = summary["saved"]["counts"].get("test")
+    if counts is None:
         return
-    counts = summary["points"][summary["chosen"]]["counts"]["test"]
     ratios, taus = _figures(summary, counts)[1], _part_taus(summary)
     names = _rate_names(summary) if len(taus) > 1 else [""]
     below = [
@@ -294,11 +320,13 @@ def _warn_of_test(console: Console, summary: dict[str, Any]) -> None:
         if not ratio >= tau
     ]
     if below and summary["reached"]["feasible"]:
-        console.print(
-            f"On the test rows {', and '.join(below)}. --selection certified asks for a τ that "
-            "holds on new rows.",
-            style="yellow",
+        advice = (
+            "The certificate is for the population that the rows were drawn from; a sample of it "
+            "may be on the other side."
+            if summary["asked"]["selection"] == "certified"
+            else "--selection certified asks for a τ that holds on new rows."
         )
+        console.print(f"On the test rows {', and '.join(below)}. {advice}", style="yellow")
 
 
 def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
@@ -343,7 +371,6 @@ def show_frontier(summary: dict[str, Any]) -> None:
     )
     if not points:
         console.print("No point is eligible: some group gets nearly the same answer everywhere.")
-        return
     rates = np.array([p["rate"] for p in points])
     goals = _notion_taus(summary)
     alike = len({tau for _, tau in goals}) == 1
@@ -351,15 +378,19 @@ def show_frontier(summary: dict[str, Any]) -> None:
     names = [f"{n}, ratio" for n in _rate_names(summary)] if several else [summary["rate"]["name"]]
     table = _table("τ", "accuracy", *names, "accuracy kept")
     rows = []
+    saved = summary["saved"]["counts"].get(key)
     for tau in sorted({*TARGETS, summary["tau"]}):
         i = int(np.searchsorted(rates, tau))
-        if i < len(points):
-            rows.append((tau, *_figures(summary, points[i]["counts"][key])[:2]))
-    best = max(accuracy for _, accuracy, _ in rows) if rows else 1.0
-    least = min(accuracy for _, accuracy, _ in rows) if rows else 0.0
-    for tau, accuracy, ratios in rows:
-        mark = " ◀ saved" if tau == summary["tau"] else ""
-        room = 10 if several else 24
+        # The saved model may be chosen on other rows than those that the rates are of.
+        if tau == summary["tau"] and saved is not None:
+            rows.append((tau, True, *_figures(summary, saved)[:2]))
+        elif i < len(points):
+            rows.append((tau, False, *_figures(summary, points[i]["counts"][key])[:2]))
+    best = max(accuracy for _, _, accuracy, _ in rows) if rows else 1.0
+    least = min(accuracy for _, _, accuracy, _ in rows) if rows else 0.0
+    for tau, is_saved, accuracy, ratios in rows:
+        mark = " ◀ saved" if is_saved else ""
+        room = 5 if several else 24
         share = (accuracy - least) / (best - least) if best > least else 1.0
         width = 6 + round(room * share)
         bar = Text("█" * width + mark, style="cyan")
@@ -375,6 +406,8 @@ def show_frontier(summary: dict[str, Any]) -> None:
     if not alike:
         order = " / ".join(name for name, _ in goals)
         console.print(f"τ is that of {order}, always in this proportion.", style="dim")
+    if not points:
+        return
     top = float(rates.max())
     told = "The highest rate is" if not several else "The highest worst ratio is"
     scale = "" if alike else ", on the scale of the strictest target"

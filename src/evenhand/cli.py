@@ -645,7 +645,7 @@ def frontier(
             _writable(picture, model)
             _draw(saved.model[-1], picture)
     if as_json:
-        kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen")
+        kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen", "saved")
         typer.echo(json.dumps({key: summary[key] for key in kept}))
         return
     from evenhand import _screens

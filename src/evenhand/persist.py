@@ -675,6 +675,10 @@ def _check_facts(facts: Any, model: Any) -> dict[str, Any]:
         name = f"{part}_counts"
         _check_counts(name, facts[name], (len(classifier.frontier_) + 1, *shape))
         _check_counts(f"plain.counts.{part}", plain["counts"][part], shape)
+        # Models of earlier versions, and those that are not certified, have none.
+        if "candidate_counts" in facts:
+            n = len(classifier.held_out_.points) + 1 if classifier.held_out_ else 0
+            _check_counts(f"candidate_counts.{part}", facts["candidate_counts"][part], (n, *shape))
     return dict(facts)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -420,13 +420,13 @@ def train(
     facts["plain"] = {"weights": plain[0].tolist(), "counts": {}}
     encoded = pipeline[:-1].transform(X)
     facts["plain"]["counts"]["train"] = _plain_counts(pipeline, X, y, encoded, plain).tolist()
-    facts["train_counts"] = _point_counts(pipeline, X, y, encoded).tolist()
+    _count_parts(facts, "train", pipeline, X, y, encoded)
     if y_test is not None:
         encoded = pipeline[:-1].transform(X_test)
         facts["plain"]["counts"]["test"] = _plain_counts(
             pipeline, X_test, y_test, encoded, plain
         ).tolist()
-        facts["test_counts"] = _point_counts(pipeline, X_test, y_test, encoded).tolist()
+        _count_parts(facts, "test", pipeline, X_test, y_test, encoded)
     return SavedModel(pipeline, facts)
 
 
@@ -501,13 +501,28 @@ def n_kinds(model: FairClassifier) -> int:
     return len(model.groups_) + bool(model.small_groups_)
 
 
-def _point_counts(
-    pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any
-) -> NDArray[np.float64]:
-    """Count what every point of the frontier, and its last, predict for other rows."""
+def _count_parts(
+    facts: dict[str, Any], part: str, pipeline: FairPipeline, X: Any, y: NDArray[Any], encoded: Any
+) -> None:
+    """Write down what every point that may be chosen predicts for the rows of a part."""
     model, cell = pipeline[-1], _cells(pipeline, X, y)
-    iterates = model.trajectory_.iterates
-    return count_points(model.frontier_, iterates, encoded, None, cell, None, n_kinds(model))
+    iterates, kinds = model.trajectory_.iterates, n_kinds(model)
+    add_counts(
+        facts, part, model, lambda p: count_points(p, iterates, encoded, None, cell, None, kinds)
+    )
+
+
+def add_counts(
+    facts: dict[str, Any],
+    part: str,
+    model: FairClassifier,
+    count: Callable[[Frontier], NDArray[np.float64]],
+) -> None:
+    """Write down the counts of the frontier's points, and of those off it that may be certified."""
+    facts[f"{part}_counts"] = count(model.frontier_).tolist()
+    if model._certify is not None and model.held_out_ is not None:
+        found = facts.setdefault("candidate_counts", {})
+        found[part] = count(model.held_out_.points).tolist()
 
 
 def _plain_counts(
@@ -604,6 +619,12 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         "parts": parts,
         "points": points,
         "chosen": _chosen(frontier, model.point_),
+        "saved": {
+            "accuracy": _plain(model.point_.accuracy),
+            "rate": _plain(model.point_.rate),
+            "sure": True,
+            "counts": _saved_counts(model, facts),
+        },
         "tau": float(np.max(model.tau)),
         "plain": {"counts": facts["plain"]["counts"]},
         "curves": {
@@ -637,6 +658,29 @@ def _chosen(frontier: Frontier, point: Any) -> int | None:
         if frontier.iterate[i] == point.iterate and np.array_equal(frontier.cut[i], point.cut):
             return i
     return None
+
+
+def _saved_counts(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Find the chosen point's counts on each part; none if an earlier version did not count it.
+
+    The point is on the frontier, or the last iterate if none was eligible, or one of those off the
+    frontier that may be certified.
+    """
+    keys = [key for key in ("train", "test") if f"{key}_counts" in facts]
+    point, frontier = model.point_, model.frontier_
+    on = {key: facts[f"{key}_counts"] for key in keys}
+    off = facts.get("candidate_counts", {})
+    i = _chosen(frontier, point)
+    if i is not None:
+        return {key: on[key][i] for key in keys}
+    if off and model.held_out_ is not None:
+        i = _chosen(model.held_out_.points, point)
+        if i is not None:
+            return {key: off[key][i] for key in keys}
+    last = frontier.last
+    if last.iterate == point.iterate and np.array_equal(last.cut, point.cut):
+        return {key: on[key][-1] for key in keys}
+    return {}
 
 
 def _changed_weights(

@@ -65,15 +65,18 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
         lengths = list(X.chunks[0]) if known else None
     else:
         known, lengths = False, None
+    columns = [y, sensitive, weight]
+    if not isinstance(X, da.Array):
+        X, columns = _one_frame(X, columns)
+    y, sensitive, weight = columns
     inputs = _delayed_parts(X, None)
     local = [v for v in (y, sensitive, weight) if v is not None and not is_dask_collection(v)]
     arrays = [v for v in (y, sensitive, weight) if isinstance(v, da.Array)]
     if not known and (local or arrays):
         lengths = list(compute(*[delayed(len)(part) for part in inputs]))
-    columns = [
-        [None] * len(inputs) if v is None else _delayed_parts(v, lengths)
-        for v in (y, sensitive, weight)
-    ]
+    columns = [_column_parts(v, inputs, lengths) for v in (y, sensitive, weight)]
+    if isinstance(X, _Joined):
+        inputs = [delayed(X.inputs)(part) for part in inputs]
     for name, parts in zip(("y", "sensitive_features", "sample_weight"), columns, strict=True):
         if len(parts) != len(inputs):
             raise ValueError(

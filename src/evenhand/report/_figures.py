@@ -202,8 +202,8 @@ def point_at(model: dict[str, Any], tau: float) -> tuple[int | None, bool, bool]
     """
     if abs(tau - model["tau"]) < 1e-9 and model["chosen"] is not None:
         return model["chosen"], model["feasible"], True
-    n = len(model["points"])
-    for i, point in enumerate(model["points"]):
+    n = model["n_points"]
+    for i, point in enumerate(model["points"][:n]):
         if point["rate"] is not None and point["rate"] >= tau:
             return i, True, i == model["chosen"]
     return (n - 1 if n else None), False, n - 1 == model["chosen"]

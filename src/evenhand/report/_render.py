@@ -45,6 +45,7 @@ from evenhand.report._words import (
     quoted,
     rate_titles,
     reached_sentences,
+    useless_sentence,
 )
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
@@ -83,6 +84,9 @@ def render(summary: dict[str, Any]) -> str:
     model, titles = _model(summary)
     start = _start(model)
     texts, marks = live(model, model["tau"], start)
+    how = summary["asked"]["selection"]
+    if how == "certified" and not summary["reached"]["feasible"]:
+        how = "uncertified"
     page, css, js = _assets()
     return page.render(
         summary=summary,
@@ -99,11 +103,10 @@ def render(summary: dict[str, Any]) -> str:
         weights=_weights(summary["weights"]),
         curves=_curves(summary["curves"]),
         limits=limits(summary, titles),
-        promise=PROMISES.get(summary["asked"]["selection"], "") if model["points"] else "",
+        useless=useless_sentence(summary),
+        promise=PROMISES.get(how, "") if model["n_points"] else "",
         selection=SELECTION_WORDS.get(summary["asked"]["selection"], ""),
-        slider_promise=fill_in(
-            SLIDER_PROMISES.get(summary["asked"]["selection"], ""), {"tau": tau_text(model["tau"])}
-        ),
+        slider_promise=fill_in(SLIDER_PROMISES.get(how, ""), {"tau": tau_text(model["tau"])}),
         css=Markup(css),  # noqa: S704 - ours
         js=Markup(js),  # noqa: S704 - ours
         policy=_policy(css, js),
@@ -202,6 +205,13 @@ def _model(summary: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     def sums(counts: dict[str, Any] | None) -> dict[str, Any]:
         return {k: sums_of(counts[k], rate) for k in keys if counts and counts.get(k)}
 
+    listed_points, chosen = list(summary["points"]), summary["chosen"]
+    n_points = len(listed_points)
+    if not n_points or chosen is None:
+        # A saved model that is off the frontier comes behind its points.
+        off = summary.get("saved")
+        chosen = n_points if off else None
+        listed_points += [off] if off else []
     points: list[dict[str, Any]] = [
         {
             "rate": number(point["rate"]),
@@ -209,7 +219,7 @@ def _model(summary: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
             "sure": bool(point["sure"]),
             "sums": sums(point["counts"]),
         }
-        for point in summary["points"]
+        for point in listed_points
     ]
     plain = sums(summary["plain"]["counts"]) if summary["plain"] else {}
     every = [s for of in [*(p["sums"] for p in points), plain] for s in of.values()]
@@ -217,7 +227,7 @@ def _model(summary: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     n_rows = max([len(groups), *(len(s["n"]) for s in every)])
     spec = []
     # The last hair of ratio may cost all accuracy: it is not what the axes are made for.
-    usual = [p["sums"] for i, p in enumerate(points) if i == summary["chosen"] or _usual(p)]
+    usual = [p["sums"] for i, p in enumerate(points) if i == chosen or _usual(p)]
     drawn = [s for of in [*usual, plain] for s in of.values()]
     for k, (part, share) in enumerate(zip(rate.parts, rate.shares, strict=True)):
         tops = [
@@ -228,13 +238,13 @@ def _model(summary: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         ]
         scale = nice_top(1.05 * max(tops, default=0.0))  # a little room for the intervals
         spec.append({"share": share, "error": part.is_error, "scale": scale})
-    chosen = summary["chosen"]
     model = {
         "tau": float(summary["tau"]),
-        "chosen": int(chosen) if chosen is not None and points else None,
+        "chosen": None if chosen is None else int(chosen),
         "feasible": bool(summary["reached"]["feasible"]),
         "where": summary["reached"]["where"],
         "points": points,
+        "n_points": n_points,  # of the frontier
         "plain": plain,
         "parts": [
             {
@@ -258,9 +268,6 @@ def _model(summary: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         "phrases": PHRASES,
     }
     model["box"] = _box(model)
-    if model["chosen"] is None and points:
-        # Where the summary does not say, the saved model is the one that the rule gives.
-        model["chosen"], _, _ = point_at(model, model["tau"])
     return model, titles
 
 
@@ -360,7 +367,7 @@ def _slider(model: dict[str, Any]) -> dict[str, str]:
 
 def _answers(model: dict[str, Any], part: str | None) -> list[dict[str, str | bool]]:
     """Give the answer to each of some round targets, and to the one that was asked."""
-    if not model["points"]:
+    if not model["n_points"]:
         return []
     low = float(_slider(model)["min"])
     targets = sorted({t for t in ROUND_TARGETS if t > low} | {model["tau"]})
@@ -408,7 +415,7 @@ def _clouds(model: dict[str, Any]) -> dict[str, list[tuple[float, float]]]:
     out = {}
     for part in model["parts"]:
         if part["key"] != model["fitted"]:
-            usual = filter(_usual, model["points"])
+            usual = filter(_usual, model["points"][: model["n_points"]])
             found = [_seen(model, point["sums"], part["key"]) for point in usual]
             out[part["key"]] = [xy for xy in found if xy is not None]
     return out
@@ -441,7 +448,7 @@ def _frontier(model: dict[str, Any]) -> dict[str, Any] | None:
     lines: dict[bool, list[str]] = {True: [], False: []}
     last: tuple[float, float] | None = None
     sure = True
-    for point in model["points"]:
+    for point in model["points"][: model["n_points"]]:
         if point["rate"] is None or point["accuracy"] is None:
             continue
         x, y = place(point["rate"], point["accuracy"])
@@ -489,7 +496,9 @@ def _weights(weights: list[dict[str, Any]]) -> dict[str, Any] | None:
     ]
     if not known:
         return None
-    values = [v for w in known for v in (w["fair"], w["plain"], 0.0)]
+    # What looks the same in print did not change for a reader.
+    known = [w for w in known if fixed(w["fair"], 2) != fixed(w["plain"], 2)]
+    values = [0.0, *(v for w in known for v in (w["fair"], w["plain"]))]
     room = 0.04 * (max(values) - min(values)) or 1.0
     low, high = min(values) - room, max(values) + room
     found = ticks(low, high, 5)

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from evenhand.report._figures import fixed, percent, ratio_text, tau_text, thousands
 
 # Sentences of what moves with the slider, filled by Python and by the page's script alike.
@@ -47,6 +49,9 @@ PROMISES = {
     "rows its ratio will be above the target about as often as below it.",
     "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
     "ratio in the population these rows were drawn from can be promised.",
+    "uncertified": "A test on rows set aside before the fit could not show that a model of this "
+    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
+    "but what the figures here show.",
 }
 
 SELECTION_WORDS = {
@@ -64,6 +69,8 @@ SLIDER_PROMISES = {
     "slider goes by the ratio on the fitted rows: choose the model anew there.",
     "certified": "The promise is for {tau} only. At other targets the slider goes by the ratio on "
     "the fitted rows and nothing is promised: a certificate needs its target named beforehand.",
+    "uncertified": "At other targets the slider goes by the ratio on the fitted rows, without any "
+    "test on others.",
 }
 
 
@@ -249,6 +256,26 @@ def reached_sentences(
         "chance": chance,
         "cost": cost,
     }
+
+
+def useless_sentence(summary: dict[str, Any]) -> str:
+    """Say so if one answer to everybody is more often right than the saved model."""
+    found = summary.get("saved") or {"counts": {}}
+    known = [part for part in summary["parts"] if found["counts"].get(part["key"])]
+    if not known:
+        return ""
+    part = known[-1]
+    counts = np.asarray(found["counts"][part["key"]], dtype=float)
+    labels = counts.sum(axis=(0, 2))
+    right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
+    if not right < labels[most]:
+        return ""
+    rows = PART_WORDS.get(part["key"], part["title"])
+    model, constant = (percent(n / labels.sum()) for n in (right, labels[most]))
+    return (
+        f"The saved model is right for {model} of the {rows}, less than the same answer to "
+        f"everybody: {quoted(summary['labels'][most])} is right for {constant}."
+    )
 
 
 def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:

@@ -97,8 +97,9 @@
     if (Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null) {
       return { index: model.chosen, reached: model.feasible, saved: true };
     }
-    const i = model.points.findIndex((p) => p.rate !== null && p.rate >= tau);
-    const index = i < 0 ? model.points.length - 1 : i;
+    const n = model.n_points;
+    const i = model.points.slice(0, n).findIndex((p) => p.rate !== null && p.rate >= tau);
+    const index = i < 0 ? n - 1 : i;
     return { index, reached: i >= 0, saved: index === model.chosen };
   }
 
