@@ -155,14 +155,17 @@ def draw(rows, path):
     import matplotlib.pyplot as plt
 
     rows = sorted(rows, key=lambda row: -row[3])
-    names, warm = [f"{row[0]}: {row[1]}" for row in rows], [row[3] for row in rows]
+    names = [f"{row[0].removesuffix(', ten')}: {row[1]}" for row in rows]
+    warm = [row[3] for row in rows]
     figure, ax = plt.subplots(figsize=(8, 0.32 * len(rows) + 1), layout="constrained")
     colors = ["#c2410c" if row[0].startswith(OURS) else "#64748b" for row in rows]
     bars = ax.barh([n.replace(": none", "") for n in names], warm, color=colors)
     ax.bar_label(bars, [f"{t:.2f} s" if t < 10 else f"{t:.0f} s" for t in warm], padding=3)
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(lambda seconds, _: f"{seconds:g}")
+    ax.xaxis.set_minor_formatter(lambda seconds, _: "")
     ax.set_xlim(min(warm) / 2, max(warm) * 3)
-    ax.set_xlabel("seconds of a warm fit on Adult (31,655 × 85); † needs the group to predict")
+    ax.set_xlabel("seconds of a warm fit on Adult († needs the group)")
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=130)
 
