@@ -32,7 +32,7 @@ from evenhand.peers._compare import _Answer, _fit_all, _pick
 from evenhand.rates import group_counts, overall_accuracy
 
 TAU = 0.8
-# The first is the one whose training rate is nearest above 0.8.
+# The first is, of these, the most accurate whose training rate reaches 0.8.
 BOUNDS = (0.02, 0.08, 0.06, 0.04, 0.03, 0.015, 0.01, 0.005, 0.0025, 0.0)
 PLAIN = "LogisticRegression"
 OURS = "evenhand"
