@@ -31,9 +31,12 @@ types: $(VENV)/.dev
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 
-bench: $(VENV)/.demo
-	$(BIN)/python benchmarks/quality.py
+# A bar that is missed is printed and does not stop the others.
+bench: $(VENV)/.bench
+	-$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/speed.py
+	-$(BIN)/python benchmarks/oracle.py
+	-$(BIN)/python benchmarks/contest.py
 
 peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers.py
@@ -67,6 +70,10 @@ $(VENV)/.test: $(BIN)/python pyproject.toml
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml
 	$(PIP) -e ".[plot,peers]"
+	@touch $@
+
+$(VENV)/.bench: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[plot,peers,fast]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
