@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.rates import AnyRate, WorstRate
 
-__all__ = ["promising_cuts"]
+__all__ = ["count_bins", "promising_cuts"]
 
 FloatArray = NDArray[Any]
 
@@ -134,6 +134,25 @@ def _walk(
             counts[c, noted] = above[c]
         noted += 1
     return noted
+
+
+@njit(cache=True, nogil=True)
+def count_bins(
+    scores: Any, cell: Any, weight: Any, lows: Any, per_units: Any, below: Any, counts: Any
+) -> None:
+    """Add rows to histograms: for each column of scores, per cell and number of cuts below.
+
+    ``below`` says for each bin of equal width, a row for each column, how many cuts are below it.
+    """
+    last = below.shape[1] - 1
+    for i in range(scores.shape[0]):
+        w = weight[i] if len(weight) else 1.0
+        c = np.uintp(cell[i])
+        for q in range(scores.shape[1]):
+            place = (scores[i, q] - lows[q]) * per_units[q]
+            # Comparisons with NaN are false.
+            at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
+            counts[q, c, np.uintp(below[q, at])] += w
 
 
 def promising_cuts(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand._arrays import like, namespace
+from evenhand._arrays import has_numba, like, namespace
 from evenhand.cuts import margins
 from evenhand.engines import Rows
 from evenhand.rowmath import Block, float64_scores, scores_of
@@ -61,7 +61,7 @@ class Grid(NamedTuple):
 
     low: float
     per_unit: float
-    below: NDArray[np.int64]
+    below: NDArray[np.int16]
     cuts: FloatArray
 
 
@@ -114,11 +114,13 @@ def _grid(values: FloatArray) -> Grid:
     apart = (place[np.maximum(at - 1, 0)] < edge) & (edge <= place[at])
     edges = np.unique(edge[apart])
     below = np.searchsorted(edges, np.arange(FINE), side="right")
-    return Grid(low, per_unit, below, low + edges / per_unit)
+    return Grid(low, per_unit, below.astype(np.int16), low + edges / per_unit)
 
 
 def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
+    if asked.labels == 2 and isinstance(block.y, np.ndarray) and has_numba():
+        return _compiled_tally(block, W, grids, asked)
     xp, found = namespace(block.y), []
     tables = like(np.stack([grid.below for grid in grids]), block.cell)
     quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
@@ -129,6 +131,22 @@ def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> F
         found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
     counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
     return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
+
+
+def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    from evenhand._cut_loops import count_bins
+
+    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
+    count_bins(
+        scores_of(block.X, block.extra, W),
+        block.cell,
+        np.zeros(0) if block.weight is None else block.weight,
+        np.array([grid.low for grid in grids]),
+        np.array([grid.per_unit for grid in grids]),
+        np.stack([grid.below for grid in grids]),
+        counts,
+    )
+    return counts
 
 
 def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:
