@@ -5,7 +5,11 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
+import signal
+import subprocess
+import sys
 import zipfile
 from csv import reader as csv_reader
 
@@ -666,3 +670,69 @@ class TestWordsOfOptions:
         assert re.search("has the group 'x+…, which the training table has not", result.stderr)
         assert "… and 35 more." in result.stderr
         assert len(result.stderr) < 300
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("options", [[], ["--selection", "crossfit"]])
+def test_an_interrupted_fit_writes_nothing(run, tmp_path, monkeypatch, name, options):
+    from evenhand.trajectory import Trajectory
+
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    (tmp_path / "m.model").write_text("precious")
+    add, calls = Trajectory.add, []
+
+    def told_to_end(self, *args, **kwargs):
+        add(self, *args, **kwargs)
+        calls.append(1)
+        if len(calls) == 30:
+            os.kill(os.getpid(), getattr(signal, name))
+
+    monkeypatch.setattr(Trajectory, "add", told_to_end)
+    # Whoever runs the tests in the background may have turned interrupts off.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = run("train", "t.csv", *TRAIN, *options)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (len(calls), result.exit_code) == (30, 130)
+    assert result.stderr == "evenhand: interrupted. No file was written or changed.\n"
+    assert (tmp_path / "m.model").read_text() == "precious"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["audit", "t.csv", "--label", "y", "--sensitive", "g"],
+        ["audit", "t.csv", "--label", "y", "--sensitive", "g", "--json"],
+        ["datasets"],
+        ["audit", "--help"],
+    ],
+)
+def test_output_that_cannot_be_written(tmp_path, args):
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    command = [sys.executable, "-m", "evenhand", *args]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    assert done.returncode == 1
+    assert re.fullmatch(r"evenhand: the output cannot be written: .*\n", done.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+@pytest.mark.parametrize(("options", "code"), [([], 0), (["--json"], 0), (["--tau", "1"], 2)])
+def test_a_reader_that_has_seen_enough(tmp_path, options, code):
+    (tmp_path / "t.csv").write_bytes(changed(y=[0, 1] * 100, g=["f", "f", "m", "m"] * 50))
+    out, reader = os.pipe()[::-1]
+    os.close(reader)
+    command = [sys.executable, "-m", "evenhand", "audit", "t.csv", "--sensitive", "g"]
+    if code:
+        (tmp_path / "t.csv").write_bytes(GOOD)
+    done = subprocess.run(
+        [*command, "--label", "y", *options],
+        stdout=out, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    os.close(out)
+    assert (done.returncode, done.stderr) == (code, "")

@@ -10,11 +10,10 @@ import json
 import os
 import re
 import shlex
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,10 +65,22 @@ def _examples(*commands: str) -> str:
     return "\n\n".join([f"Example{'s' * (len(commands) > 1)}:", *commands])
 
 
+class _Ended(BaseException):
+    """A command was told to end.
+
+    No KeyboardInterrupt, after which a fit gives the best model so far: whoever interrupts a
+    command wants none of it.
+    """
+
+
+def _end(*_: Any) -> None:
+    raise _Ended
+
+
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Let a command that is told to end clean up as when it is interrupted."""
-    before = on_end(signal.default_int_handler)
+    """Let a command that is told to end clean up before."""
+    before = on_end(_end)
     try:
         yield
     finally:
@@ -82,10 +93,6 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     try:
         with _signals_raise():
             yield
-    except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
@@ -93,7 +100,7 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     except (ImportError, ValueError) as error:
         typer.echo(f"evenhand: {as_options(str(error))}", err=True)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _Ended):
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
         raise typer.Exit(130) from None
     except typer.Exit:
@@ -108,6 +115,33 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(1) from None
+
+
+@contextmanager
+def _printed() -> Iterator[None]:
+    """Print; say in a sentence that it cannot be, and nothing if its reader has seen enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _print_nothing_more()
+    except OSError as error:
+        if error.filename is not None:  # a file's, not the output's
+            raise
+        _print_nothing_more()
+        typer.echo(f"evenhand: the output cannot be written: {error.strerror or error}.", err=True)
+        raise typer.Exit(1) from None
+    except SystemExit as error:
+        # So rich ends a program whose output has no reader; the command's own exit code counts.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _print_nothing_more()
+
+
+def _print_nothing_more() -> None:
+    """Drop what is not printed yet, which Python would try again to print when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 NOT_MET = 2
@@ -298,12 +332,13 @@ def audit(
             bins=_bins(bins),
             tau=_target(tau),
         )
-    if as_json:
-        typer.echo(json.dumps(found))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps(found))
+        else:
+            from evenhand import _screens
 
-        _screens.show_audit(found)
+            _screens.show_audit(found)
     _finish(found["passed"])
 
 
@@ -482,14 +517,15 @@ def train(
         model_file = persist.model_writer(saved.model, facts=saved.facts)
         persist.write_atomically(out, model_file, *files)
     notes = _notes(caught)
-    if as_json:
-        about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
-        typer.echo(json.dumps(about | summary))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
+            typer.echo(json.dumps(about | summary))
+        else:
+            from evenhand import _screens
 
-        _screens.show_training(summary, notes)
-        _screens.say_written([out, *([] if no_report else [page])])
+            _screens.show_training(summary, notes)
+            _screens.say_written([out, *([] if no_report else [page])])
     _finish(summary["reached"]["feasible"])
 
 
@@ -644,15 +680,16 @@ def frontier(
         if picture is not None:
             _writable(picture, model)
             _draw(saved.model[-1], picture)
-    if as_json:
-        kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen")
-        typer.echo(json.dumps({key: summary[key] for key in kept}))
-        return
-    from evenhand import _screens
+    with _printed():
+        if as_json:
+            kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen")
+            typer.echo(json.dumps({key: summary[key] for key in kept}))
+        else:
+            from evenhand import _screens
 
-    _screens.show_frontier(summary)
-    if picture is not None:
-        _screens.say_written([picture])
+            _screens.show_frontier(summary)
+            if picture is not None:
+                _screens.say_written([picture])
 
 
 def _draw(model: Any, path: Path) -> None:
@@ -709,14 +746,15 @@ def pick(
             )
         summary = workflow.summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "notes": _notes(caught)} | summary))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"model": str(out), "notes": _notes(caught)} | summary))
+        else:
+            from evenhand import _screens
 
-        _screens.show_point(summary, _notes(caught))
-        _screens.show_proportion(summary)
-        _screens.say_written([out])
+            _screens.show_point(summary, _notes(caught))
+            _screens.show_proportion(summary)
+            _screens.say_written([out])
     _finish(summary["reached"]["feasible"])
 
 
@@ -761,7 +799,8 @@ def predict(
         saved = _load(model)
         answers = _predict(saved.model, file, keep or [], _one_character(delimiter), encoding)
         if out == "-":
-            write_chunks(answers, sys.stdout.buffer, out)
+            with _printed():
+                write_chunks(answers, sys.stdout.buffer, out)
             return
         _writable(Path(out), file, model)
         written: list[int] = []
@@ -771,10 +810,11 @@ def predict(
 
         persist.write_atomically(out, write)
         n = written[0]
-    if as_json:
-        typer.echo(json.dumps({"rows": n, "out": out}))
-    else:
-        typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"rows": n, "out": out}))
+        else:
+            typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
 
 
 def _predict(
@@ -868,14 +908,15 @@ def compare(
         )
         if out is not None:
             _write_table(out, table)
-    if as_json:
-        typer.echo(table.to_json(orient="records"))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(table.to_json(orient="records"))
+        else:
+            from evenhand import _screens
 
-        _screens.show_comparison(summarize(table))
-        if out is not None:
-            _screens.say_written([out])
+            _screens.show_comparison(summarize(table))
+            if out is not None:
+                _screens.say_written([out])
 
 
 @app.command(
@@ -905,15 +946,17 @@ def datasets(
             _write_table(out, frame)
     if name is not None:
         about = {"out": str(out), "rows": len(frame)}
-        typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
+        with _printed():
+            typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
         return
     listed = dataset_list()
-    if as_json:
-        typer.echo(json.dumps(listed))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps(listed))
+        else:
+            from evenhand import _screens
 
-        _screens.show_datasets(listed)
+            _screens.show_datasets(listed)
 
 
 @app.command(
@@ -937,10 +980,11 @@ def report(
 
         _writable(out, model)
         _write_text(out, reports.render(workflow.summarise(_load(model, whole=True))))
-    if as_json:
-        typer.echo(json.dumps({"report": str(out)}))
-    else:
-        typer.echo(f"written: {out}")
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"report": str(out)}))
+        else:
+            typer.echo(f"written: {out}")
 
 
 @app.command(
@@ -966,7 +1010,8 @@ def export(
         _writable(out, model)
         data = to_onnx(_load(model).model)
         persist.write_atomically(out, lambda file: file.write(data))
-    typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
+    with _printed():
+        typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
 
 
 @app.command(
@@ -1011,15 +1056,17 @@ def reproduce(
         if listed:
             titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
             lines = [f"{name:<18}{title}" for name, title in titles.items()]
-            typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
+            with _printed():
+                typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
             return
         if jobs == 0:
             raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
         verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
-    if as_json:
-        typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
-    else:
-        _show_verdicts(verdicts, folder, quick)
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
+        else:
+            _show_verdicts(verdicts, folder, quick)
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}
