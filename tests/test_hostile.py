@@ -141,6 +141,34 @@ REFUSED = {
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
     "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
+    "kind of no value": (
+        GOOD, ["--kind", "c=number"], "none of the values of column 'c' is a number \\('[uvw]', ",
+    ),
+    "date of no value": (
+        GOOD, ["--kind", "c=date, day first"], "of column 'c' is a date, day first \\('[uvw]', ",
+    ),
+    "two kinds": (GOOD, ["--kind", "c=category", "--kind", "c=date"], "given twice for column 'c'"),
+    "kind of the label": (GOOD, ["--kind", "y=number"], "'y' is the label, no input, so it cannot"),
+    "kind of the group": (GOOD, ["--kind", "g=category"], "column 'g' is sensitive, no input, so"),
+    "sensitive twice": (GOOD, ["--sensitive", "g"], "sensitive column 'g' is named twice"),
+    "a group called missing": (
+        changed(g=["f", "m", None, "(missing)"] * 50), ["--missing-groups", "group"],
+        "column 'g' has the value '\\(missing\\)', which is the name .*; rename it",
+    ),
+    "open quote": (
+        b"\n".join([*ROWS[:50], b'1,2,"u,f,0', *ROWS[50:]]), [],
+        "a quote that is never closed, in the row that begins in line 51",
+    ),
+    "open quote in the last column": (
+        b"\n".join([*ROWS[:50], b'1,2,u,f,"0', *ROWS[50:]]), [],
+        "a quote that is never closed, in the row that begins in line 51",
+    ),
+    "open quote among others": (
+        csv(table(5000), quoting=1) + b'1,2,"u,f,0\n' + GOOD, [],
+        "a quote that is never closed, in the row that begins in line 5002",
+    ),
+    "windows text": (changed(c="€").decode().encode("cp1252"), [], "0x80.*--encoding.*cp1252"),
+    "output is a dash": (GOOD, ["-o", "-"], "-o -: this command writes files only; name one"),
     "bins of what": (
         changed(age=np.arange(200) % 50), ["--sensitive", "age", "--bins", "30"],
         "2 sensitive columns; say which has them",
@@ -296,6 +324,24 @@ def test_parquet(run, tmp_path):
     assert "has columns but no rows" in result.stderr
 
 
+def test_columns_of_lists_may_be_left_out(run, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(parquet(table().assign(nest=[[1, 2]] * 200)))
+    refused = run("train", "t.parquet", *TRAIN)
+    assert (refused.exit_code, "'nest' holds lists" in refused.stderr) == (1, True)
+    assert run("train", "t.parquet", *TRAIN, "--exclude", "nest").exit_code == 0
+    assert run("predict", "m.model", "t.parquet", "-o", "out.csv").exit_code == 0
+
+
+def test_datasets(run, tmp_path):
+    unknown = run("datasets", "foo")
+    assert unknown.exit_code == 1
+    assert "there is no dataset 'foo'; there are adult, german" in unknown.stderr
+    printed = run("datasets", "german", "-o", "-")
+    assert printed.exit_code == 0
+    assert len(pd.read_csv(io.StringIO(printed.stdout))) == 1000
+    assert not list(tmp_path.iterdir())
+
+
 class TestPredict:
     @pytest.fixture(autouse=True)
     def model(self, run, tmp_path):
@@ -308,6 +354,10 @@ class TestPredict:
             (csv(table().drop(columns="a")), "no column 'a', which the model was trained with"),
             (changed(a=["oops", *[1.0] * 199]), "'a' held numbers .* now 'oops' in row 1"),
             (changed(a=[np.inf, *[1.0] * 199]), "column 'a' has infinite values"),
+            (
+                changed(a=[1.0, -1e300, *[1.0] * 198]),
+                "'a' has the value -1e\\+300, too large .*row 2",
+            ),
             (b"", "is empty"),
             (b"a,b\n", "has a header but no rows"),
         ],
@@ -365,6 +415,28 @@ class TestPredict:
         assert run("predict", "m.model", "n.csv", "--keep", "name", "-o", "out.csv").exit_code == 0
         kept = pd.read_csv(tmp_path / "out.csv", dtype=str)["name"]
         assert kept.tolist() == (odd * 23)[:200]
+
+    @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+    def test_columns_that_would_be_there_twice(self, run, tmp_path, out):
+        (tmp_path / "t.csv").write_bytes(changed(prediction=1))
+        for keep, message in (
+            (["c", "c"], "--keep c is given twice"),
+            (["prediction"], "a column 'prediction' of its own"),
+            (["score[1]"], r"a column 'score\[1\]' of its own"),
+        ):
+            options = [word for name in keep for word in ("--keep", name)]
+            result = run("predict", "m.model", "t.csv", *options, "-o", out)
+            assert result.exit_code == 1
+            assert re.search(message, result.stderr)
+            assert not (tmp_path / out).exists()
+
+    def test_rows_without_a_group_where_groups_have_cuts(self, run, tmp_path):
+        assert run("train", "t.csv", *TRAIN, "--group-cuts").exit_code == 0
+        (tmp_path / "n.csv").write_bytes(changed(g=["f", "m", None, "f"] * 50))
+        result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+        assert result.exit_code == 1
+        assert "no value in 50 rows, the first in row 3, and the model has a cut" in result.stderr
+        assert "--missing-groups" not in result.stderr
 
     def test_unseen_values_and_columns(self, run, tmp_path):
         (tmp_path / "n.csv").write_bytes(changed(c="never seen", extra=1))
@@ -436,6 +508,17 @@ class TestAudit:
             shown = [g["value"] for g in told["rates"]["selection_rate"]]
             assert shown == pytest.approx(rates.tolist())
             assert json.loads(found.stdout)["groups"] == ["below 50", "from 50"]
+
+    @pytest.mark.parametrize("label", ["1.0", "1"])
+    def test_numbers_are_the_same_however_they_are_written(self, run, tmp_path, label):
+        y = table()["y"]
+        (tmp_path / "t.csv").write_bytes(changed(p=y, q=y.astype(float)))
+        columns = {"1": ("p", "q"), "1.0": ("q", "p")}[label]
+        args = ["audit", "t.csv", "--label", columns[0], "--prediction", columns[1]]
+        result = run(*args, "--sensitive", "g", "--json", "--tau", "0.01")
+        assert result.exit_code == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert (found["accuracy"], found["favourable"]) == (1.0, label)
 
     def test_exit_codes(self, run, tmp_path):
         y = table()["y"]

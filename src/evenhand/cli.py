@@ -242,6 +242,8 @@ def _one_character(delimiter: str | None) -> str | None:
 
 def _writable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse a place that cannot be written to, before the work is done, and one that is read."""
+    if str(path) == "-":
+        raise ValueError("-o -: this command writes files only; name one.")
     for other in inputs:
         if other is not None and str(other) != "-" and _same(path, Path(other)):
             raise ValueError(f"{path} is an input; it would be replaced by the output.")
@@ -595,6 +597,8 @@ def _kinds(texts: list[str]) -> dict[str, str]:
         column, found, kind = text.rpartition("=")
         if not found:
             raise ValueError(f"--kind {text!r}; name a column and its kind, as in zip=category.")
+        if column in kinds:
+            raise ValueError(f"--kind is given twice for column {column!r}; give it once.")
         kinds[column] = kind
     return kinds
 
@@ -797,6 +801,7 @@ def predict(
         from evenhand.files import write_chunks
 
         saved = _load(model)
+        _check_kept(keep or [], saved.model[-1].classes_.tolist())
         answers = _predict(saved.model, file, keep or [], _one_character(delimiter), encoding)
         if out == "-":
             with _printed():
@@ -815,6 +820,18 @@ def predict(
             typer.echo(json.dumps({"rows": n, "out": out}))
         else:
             typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+
+
+def _check_kept(keep: list[str], labels: list[Any]) -> None:
+    """Refuse columns that the output would have twice."""
+    own = {"prediction", *(f"score[{label}]" for label in labels)}
+    for i, name in enumerate(keep):
+        if name in keep[:i]:
+            raise ValueError(f"--keep {name} is given twice; give it once.")
+        if name in own:
+            raise ValueError(
+                f"--keep {name}: the output has a column {name!r} of its own; rename that of FILE."
+            )
 
 
 def _predict(
@@ -931,16 +948,26 @@ def compare(
 )
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV to write.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV to write; - is standard output.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the datasets or write one; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
+        from evenhand.files import write_chunks
         from evenhand.workflow import dataset_frame, dataset_list
 
         if name is not None:
+            if name not in (known := [d["name"] for d in dataset_list()]):
+                raise ValueError(f"there is no dataset {name!r}; there are {', '.join(known)}.")
             if out is None:
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
+            if str(out) == "-":
+                frame = dataset_frame(name)
+                with _printed():
+                    write_chunks([frame], sys.stdout.buffer, "-")
+                return
             _writable(out)
             frame = dataset_frame(name)
             _write_table(out, frame)

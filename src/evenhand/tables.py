@@ -412,7 +412,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         elif series.dtype in (nw.Boolean, nw.Categorical, nw.Enum):
             own = "category"
         if own is None:
-            return find_reading(read_texts(series), kind=kind, written=written)
+            return find_reading(read_texts(series), name, kind=kind, written=written)
         if kind not in (None, own, "category"):
             raise ValueError(
                 f"column {name!r} holds {own.replace('ry', 'rie')}s, so it cannot be read as "
@@ -545,6 +545,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     int(infinite[0]),
                     "; correct them.",
                 )
+            large = np.flatnonzero(np.abs(values) > LARGEST)
+            if len(large):
+                raise CellError(
+                    f"column {plan.column!r} has the value {values[large[0]]:.3g}, too large to "
+                    "work with,",
+                    int(large[0]),
+                    "; correct it or leave it empty.",
+                )
             columns[plan.column] = values
             if plan.indicator:
                 columns[self._derived(plan.column, " is missing")] = np.isnan(values).astype(
@@ -668,7 +676,7 @@ def group_values(
         if not number and (numbers if isinstance(numbers, bool) else name in numbers):
             number = all(map(is_number, known_values(read_texts(frame[name]))))
         values: Any = read_numbers(frame[name], name) if number else read_texts(frame[name])
-        if number and not np.isnan(values).any() and (values % 1 == 0).all():
+        if number and np.isfinite(values).all() and (values % 1 == 0).all():
             values = values.astype(np.int64)
         columns[name] = pd.Series(values, dtype=None if number else object)
     return pd.DataFrame(columns)
@@ -785,6 +793,12 @@ class FairPipeline(ShowsSummary, Pipeline):
         values = self._group_columns(X)
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
+        taken = values.columns[(values == MISSING).any()]
+        if self.missing_groups == "group" and len(taken):
+            raise ValueError(
+                f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
+                "rows without a value; rename it."
+            )
         if known.all():
             return values, known
         if self.missing_groups == "error":
@@ -871,12 +885,17 @@ class FairPipeline(ShowsSummary, Pipeline):
     def _known(self, X: Any) -> dict[str, Any]:
         if not getattr(self.named_steps["classifier"], "needs_group", False):
             return {}
-        groups, kept = self.groups(X)
-        if not kept.all():
-            n = int((~kept).sum())
-            raise ValueError(
-                f"{n:,} row{'s' * (n > 1)} to predict have no group, and each group has its cut."
-            )
+        if self.missing_groups != "group":
+            for name, missing in self._group_columns(X).isna().items():
+                n = int(missing.sum())
+                if n:
+                    what = "no value" if n == 1 else f"no value in {n:,} rows, the first"
+                    raise CellError(
+                        f"column {name!r} has {what}",
+                        int(np.flatnonzero(missing)[0]),
+                        ", and the model has a cut for each group; fill in the group of every row.",
+                    )
+        groups, _ = self.groups(X)
         return {"sensitive_features": groups if groups.shape[1] > 1 else groups.iloc[:, 0]}
 
     def at(self, tau: float) -> FairPipeline:
