@@ -30,10 +30,31 @@ if TYPE_CHECKING:
     from evenhand.experiments import Verdict
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
-next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError").exit_code = 1  # type: ignore[attr-defined]
+UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+UsageError.exit_code = 1
+
+
+class _Commands(typer.core.TyperGroup):
+    """Commands that say what is wrong with their options as they say all else: in a sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            what = error.format_message().rstrip(".")
+            # Some versions of typer do not say which value was wrong, but know it.
+            wrong: list[Any] = getattr(error.__cause__, "errors", list)()
+            if wrong and repr(wrong[0]["input"]) not in what:
+                what += f" ({wrong[0]['input']!r})"
+            command = error.ctx.command_path if error.ctx else "evenhand"
+            typer.echo(f"evenhand: {what}; see {command} --help.", err=True)
+            raise typer.Exit(1) from None
+
 
 app = typer.Typer(
     name="evenhand",
+    cls=_Commands,
     help="Fair classification: one fit, the whole accuracy-fairness frontier.",
     no_args_is_help=True,
     add_completion=False,
