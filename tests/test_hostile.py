@@ -126,6 +126,8 @@ REFUSED = {
     "infinite": (changed(a=[np.inf, *[1.0] * 199]), [], "column 'a' has 1 infinite value"),
     "tau 0": (GOOD, ["--tau", "0"], "--tau 0; give a ratio above 0 and at most 1"),
     "tau 1.5": (GOOD, ["--tau", "1.5"], "--tau 1.5; give a ratio"),
+    "tau a word": (GOOD, ["--tau", "abc"], "'--tau': .*'abc'.*; see .*train --help"),
+    "no such option": (GOOD, ["--nonsense"], "No such option: --nonsense.*; see"),
     "tau nan": (GOOD, ["--tau", "nan"], "--tau nan; give a ratio"),
     "two taus, one notion": (
         GOOD,
@@ -322,6 +324,20 @@ def test_parquet(run, tmp_path):
     result = run("train", "e.parquet", *TRAIN)
     assert result.exit_code == 1
     assert "has columns but no rows" in result.stderr
+
+
+def test_a_column_that_says_the_group(run, tmp_path):
+    status = table()["g"].map({"m": "Mr", "f": "Ms"}).where(np.arange(200) % 3 > 0, "Dr ")
+    status += table()["g"].where(status == "Dr ", "")
+    (tmp_path / "t.csv").write_bytes(changed(title=status))
+    result = run("train", "t.csv", *TRAIN, "--json", "--tau", "0.1")
+    told = json.loads(result.stdout)
+    assert told["notes"] == [
+        "column 'title' says 'g', which is sensitive, of every row; leave it out unless that is "
+        "meant."
+    ]
+    actions = {d["column"]: d["action"] for d in told["data"]["decisions"]}
+    assert actions["title"].endswith("says 'g', which is sensitive, of every row")
 
 
 def test_columns_of_lists_may_be_left_out(run, tmp_path):

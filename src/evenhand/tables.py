@@ -277,7 +277,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if all(plan.kind == "dropped" for plan in plans):
             why = "; ".join(f"{p.column!r}: {p.action}" for p in plans[:5])
             raise ValueError(f"no column is left as an input ({why}).")
-        self._warn_of_leaks(frame, plans, y)
+        if y is not None:
+            self._warn_of_leaks(
+                frame,
+                plans,
+                np.asarray(y, dtype=object),
+                "tells the label without fail",
+                "if it is known only after the outcome, leave it out",
+            )
+        for name in sensitive:
+            self._warn_of_leaks(
+                frame,
+                plans,
+                read_texts(frame[name]),
+                f"says {name!r}, which is sensitive, of every row",
+                "leave it out unless that is meant",
+            )
         self.n_features_in_ = len(frame.columns)
         self.plans_ = plans
         self.readings_ = found
@@ -499,11 +514,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = tuple(_input_name(name, value) for value in categories)
         return ColumnPlan(name, "category", "; ".join(words), names, categories=tuple(categories))
 
-    def _warn_of_leaks(self, frame: Any, plans: list[ColumnPlan], y: Any) -> None:
-        """Warn of a column from which the label can be told without fail."""
-        if y is None:
-            return
-        label = pd.factorize(pd.Series(np.asarray(y, dtype=object)))[0]
+    def _warn_of_leaks(
+        self, frame: Any, plans: list[ColumnPlan], secret: NDArray[Any], what: str, advice: str
+    ) -> None:
+        """Warn of a column each value of which goes with one value of another that is no input."""
+        label = pd.factorize(pd.Series(secret, dtype=object), use_na_sentinel=False)[0]
         if len(np.unique(label)) < 2 or len(label) != len(frame):
             return
         for i, plan in enumerate(plans):
@@ -515,12 +530,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             pairs = len(np.unique(code * (label.max() + 1) + label))
             if pairs == n_values:
-                plans[i] = replace(plan, action=f"{plan.action}; tells the label without fail")
+                plan = plans[i] = replace(plan, action=f"{plan.action}; {what}")
                 warnings.warn(
-                    f"column {plan.column!r} tells the label without fail; if it is known only "
-                    "after the outcome, leave it out.",
-                    UserWarning,
-                    stacklevel=4,
+                    f"column {plan.column!r} {what}; {advice}.", UserWarning, stacklevel=4
                 )
 
     def _number(self, column: str) -> ColumnPlan:
