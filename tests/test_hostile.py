@@ -5,7 +5,11 @@ import gzip
 import io
 import json
 import lzma
+import os
 import re
+import signal
+import subprocess
+import sys
 import zipfile
 from csv import reader as csv_reader
 
@@ -122,6 +126,8 @@ REFUSED = {
     "infinite": (changed(a=[np.inf, *[1.0] * 199]), [], "column 'a' has 1 infinite value"),
     "tau 0": (GOOD, ["--tau", "0"], "--tau 0; give a ratio above 0 and at most 1"),
     "tau 1.5": (GOOD, ["--tau", "1.5"], "--tau 1.5; give a ratio"),
+    "tau a word": (GOOD, ["--tau", "abc"], "'--tau': .*'abc'.*; see .*train --help"),
+    "no such option": (GOOD, ["--nonsense"], "No such option: --nonsense.*; see"),
     "tau nan": (GOOD, ["--tau", "nan"], "--tau nan; give a ratio"),
     "two taus, one notion": (
         GOOD,
@@ -137,6 +143,34 @@ REFUSED = {
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
     "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
+    "kind of no value": (
+        GOOD, ["--kind", "c=number"], "none of the values of column 'c' is a number \\('[uvw]', ",
+    ),
+    "date of no value": (
+        GOOD, ["--kind", "c=date, day first"], "of column 'c' is a date, day first \\('[uvw]', ",
+    ),
+    "two kinds": (GOOD, ["--kind", "c=category", "--kind", "c=date"], "given twice for column 'c'"),
+    "kind of the label": (GOOD, ["--kind", "y=number"], "'y' is the label, no input, so it cannot"),
+    "kind of the group": (GOOD, ["--kind", "g=category"], "column 'g' is sensitive, no input, so"),
+    "sensitive twice": (GOOD, ["--sensitive", "g"], "sensitive column 'g' is named twice"),
+    "a group called missing": (
+        changed(g=["f", "m", None, "(missing)"] * 50), ["--missing-groups", "group"],
+        "column 'g' has the value '\\(missing\\)', which is the name .*; rename it",
+    ),
+    "open quote": (
+        b"\n".join([*ROWS[:50], b'1,2,"u,f,0', *ROWS[50:]]), [],
+        "a quote that is never closed, in the row that begins in line 51",
+    ),
+    "open quote in the last column": (
+        b"\n".join([*ROWS[:50], b'1,2,u,f,"0', *ROWS[50:]]), [],
+        "a quote that is never closed, in the row that begins in line 51",
+    ),
+    "open quote among others": (
+        csv(table(5000), quoting=1) + b'1,2,"u,f,0\n' + GOOD, [],
+        "a quote that is never closed, in the row that begins in line 5002",
+    ),
+    "windows text": (changed(c="€").decode().encode("cp1252"), [], "0x80.*--encoding.*cp1252"),
+    "output is a dash": (GOOD, ["-o", "-"], "-o -: this command writes files only; name one"),
     "bins of what": (
         changed(age=np.arange(200) % 50), ["--sensitive", "age", "--bins", "30"],
         "2 sensitive columns; say which has them",
@@ -292,6 +326,38 @@ def test_parquet(run, tmp_path):
     assert "has columns but no rows" in result.stderr
 
 
+def test_a_column_that_says_the_group(run, tmp_path):
+    status = table()["g"].map({"m": "Mr", "f": "Ms"}).where(np.arange(200) % 3 > 0, "Dr ")
+    status += table()["g"].where(status == "Dr ", "")
+    (tmp_path / "t.csv").write_bytes(changed(title=status))
+    result = run("train", "t.csv", *TRAIN, "--json", "--tau", "0.1")
+    told = json.loads(result.stdout)
+    assert told["notes"] == [
+        "column 'title' says 'g', which is sensitive, of every row; leave it out unless that is "
+        "meant."
+    ]
+    actions = {d["column"]: d["action"] for d in told["data"]["decisions"]}
+    assert actions["title"].endswith("says 'g', which is sensitive, of every row")
+
+
+def test_columns_of_lists_may_be_left_out(run, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(parquet(table().assign(nest=[[1, 2]] * 200)))
+    refused = run("train", "t.parquet", *TRAIN)
+    assert (refused.exit_code, "'nest' holds lists" in refused.stderr) == (1, True)
+    assert run("train", "t.parquet", *TRAIN, "--exclude", "nest").exit_code == 0
+    assert run("predict", "m.model", "t.parquet", "-o", "out.csv").exit_code == 0
+
+
+def test_datasets(run, tmp_path):
+    unknown = run("datasets", "foo")
+    assert unknown.exit_code == 1
+    assert "there is no dataset 'foo'; there are adult, german" in unknown.stderr
+    printed = run("datasets", "german", "-o", "-")
+    assert printed.exit_code == 0
+    assert len(pd.read_csv(io.StringIO(printed.stdout))) == 1000
+    assert not list(tmp_path.iterdir())
+
+
 class TestPredict:
     @pytest.fixture(autouse=True)
     def model(self, run, tmp_path):
@@ -304,6 +370,10 @@ class TestPredict:
             (csv(table().drop(columns="a")), "no column 'a', which the model was trained with"),
             (changed(a=["oops", *[1.0] * 199]), "'a' held numbers .* now 'oops' in row 1"),
             (changed(a=[np.inf, *[1.0] * 199]), "column 'a' has infinite values"),
+            (
+                changed(a=[1.0, -1e300, *[1.0] * 198]),
+                "'a' has the value -1e\\+300, too large .*row 2",
+            ),
             (b"", "is empty"),
             (b"a,b\n", "has a header but no rows"),
         ],
@@ -361,6 +431,28 @@ class TestPredict:
         assert run("predict", "m.model", "n.csv", "--keep", "name", "-o", "out.csv").exit_code == 0
         kept = pd.read_csv(tmp_path / "out.csv", dtype=str)["name"]
         assert kept.tolist() == (odd * 23)[:200]
+
+    @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+    def test_columns_that_would_be_there_twice(self, run, tmp_path, out):
+        (tmp_path / "t.csv").write_bytes(changed(prediction=1))
+        for keep, message in (
+            (["c", "c"], "--keep c is given twice"),
+            (["prediction"], "a column 'prediction' of its own"),
+            (["score[1]"], r"a column 'score\[1\]' of its own"),
+        ):
+            options = [word for name in keep for word in ("--keep", name)]
+            result = run("predict", "m.model", "t.csv", *options, "-o", out)
+            assert result.exit_code == 1
+            assert re.search(message, result.stderr)
+            assert not (tmp_path / out).exists()
+
+    def test_rows_without_a_group_where_groups_have_cuts(self, run, tmp_path):
+        assert run("train", "t.csv", *TRAIN, "--group-cuts").exit_code == 0
+        (tmp_path / "n.csv").write_bytes(changed(g=["f", "m", None, "f"] * 50))
+        result = run("predict", "m.model", "n.csv", "-o", "out.csv")
+        assert result.exit_code == 1
+        assert "no value in 50 rows, the first in row 3, and the model has a cut" in result.stderr
+        assert "--missing-groups" not in result.stderr
 
     def test_unseen_values_and_columns(self, run, tmp_path):
         (tmp_path / "n.csv").write_bytes(changed(c="never seen", extra=1))
@@ -432,6 +524,17 @@ class TestAudit:
             shown = [g["value"] for g in told["rates"]["selection_rate"]]
             assert shown == pytest.approx(rates.tolist())
             assert json.loads(found.stdout)["groups"] == ["below 50", "from 50"]
+
+    @pytest.mark.parametrize("label", ["1.0", "1"])
+    def test_numbers_are_the_same_however_they_are_written(self, run, tmp_path, label):
+        y = table()["y"]
+        (tmp_path / "t.csv").write_bytes(changed(p=y, q=y.astype(float)))
+        columns = {"1": ("p", "q"), "1.0": ("q", "p")}[label]
+        args = ["audit", "t.csv", "--label", columns[0], "--prediction", columns[1]]
+        result = run(*args, "--sensitive", "g", "--json", "--tau", "0.01")
+        assert result.exit_code == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert (found["accuracy"], found["favourable"]) == (1.0, label)
 
     def test_exit_codes(self, run, tmp_path):
         y = table()["y"]
@@ -666,3 +769,69 @@ class TestWordsOfOptions:
         assert re.search("has the group 'x+…, which the training table has not", result.stderr)
         assert "… and 35 more." in result.stderr
         assert len(result.stderr) < 300
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("options", [[], ["--selection", "crossfit"]])
+def test_an_interrupted_fit_writes_nothing(run, tmp_path, monkeypatch, name, options):
+    from evenhand.trajectory import Trajectory
+
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    (tmp_path / "m.model").write_text("precious")
+    add, calls = Trajectory.add, []
+
+    def told_to_end(self, *args, **kwargs):
+        add(self, *args, **kwargs)
+        calls.append(1)
+        if len(calls) == 30:
+            os.kill(os.getpid(), getattr(signal, name))
+
+    monkeypatch.setattr(Trajectory, "add", told_to_end)
+    # Whoever runs the tests in the background may have turned interrupts off.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = run("train", "t.csv", *TRAIN, *options)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (len(calls), result.exit_code) == (30, 130)
+    assert result.stderr == "evenhand: interrupted. No file was written or changed.\n"
+    assert (tmp_path / "m.model").read_text() == "precious"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["audit", "t.csv", "--label", "y", "--sensitive", "g"],
+        ["audit", "t.csv", "--label", "y", "--sensitive", "g", "--json"],
+        ["datasets"],
+        ["audit", "--help"],
+    ],
+)
+def test_output_that_cannot_be_written(tmp_path, args):
+    (tmp_path / "t.csv").write_bytes(GOOD)
+    command = [sys.executable, "-m", "evenhand", *args]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    assert done.returncode == 1
+    assert re.fullmatch(r"evenhand: the output cannot be written: .*\n", done.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+@pytest.mark.parametrize(("options", "code"), [([], 0), (["--json"], 0), (["--tau", "1"], 2)])
+def test_a_reader_that_has_seen_enough(tmp_path, options, code):
+    (tmp_path / "t.csv").write_bytes(changed(y=[0, 1] * 100, g=["f", "f", "m", "m"] * 50))
+    out, reader = os.pipe()[::-1]
+    os.close(reader)
+    command = [sys.executable, "-m", "evenhand", "audit", "t.csv", "--sensitive", "g"]
+    if code:
+        (tmp_path / "t.csv").write_bytes(GOOD)
+    done = subprocess.run(
+        [*command, "--label", "y", *options],
+        stdout=out, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    os.close(out)
+    assert (done.returncode, done.stderr) == (code, "")

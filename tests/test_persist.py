@@ -207,6 +207,14 @@ class TestHostile:
         with pytest.raises(ModelFileError, match="no evenhand model"):
             load_model(tmp_path / "m")
 
+    def test_bytes_missing_from_the_middle(self, saved, tmp_path):
+        path = tmp_path / "m"
+        for start in range(0, len(saved), len(saved) // 20):
+            for n in (1, 100, 5000):
+                path.write_bytes(saved[:start] + saved[start + n :])
+                with pytest.raises(ModelFileError, match=r"damaged|no evenhand model"):
+                    load_model(path)
+
     def test_flipped_bits(self, saved, tmp_path):
         rng = np.random.default_rng(0)
         for at in rng.integers(0, len(saved), 40):
@@ -392,6 +400,12 @@ class TestSaving:
         write_atomically(path, lambda file: file.write(b"new"))
         assert path.read_text() == "new"
         assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+    def test_a_place_that_cannot_be_written_is_named_as_given(self, tmp_path):
+        path = tmp_path / "nowhere" / "m"
+        with pytest.raises(FileNotFoundError) as error:
+            write_atomically(path, lambda file: file.write(b"new"))
+        assert error.value.filename == str(path)
 
 
 def _umask():

@@ -1,6 +1,7 @@
 """The command line's way in; it imports late, so that a signal is a sentence from the start."""
 
 import os
+import sys
 from typing import Any
 
 from evenhand._signals import on_end
@@ -22,7 +23,15 @@ def main() -> None:
     on_end(_stop)
     from evenhand.cli import app
 
-    app(prog_name="evenhand")
+    try:
+        try:
+            app(prog_name="evenhand")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # A help text; what commands print, they see to themselves.
+        os.write(2, f"evenhand: the output cannot be written: {error.strerror}.\n".encode())
+        os._exit(1)
 
 
 if __name__ == "__main__":

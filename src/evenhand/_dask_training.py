@@ -424,7 +424,7 @@ command, seed, **params
     SavedModel
         The fitted pipeline and the facts of its training.
     """
-    check_roles(label, sensitive)
+    check_roles(label, sensitive, kinds or {}, sensitive_inputs=sensitive_inputs)
     outside = [label, *exclude]
     hidden = [] if sensitive_inputs else list(sensitive)
     pipeline = fair_pipeline(

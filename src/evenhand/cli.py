@@ -10,11 +10,10 @@ import json
 import os
 import re
 import shlex
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,10 +30,31 @@ if TYPE_CHECKING:
     from evenhand.experiments import Verdict
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
-next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError").exit_code = 1  # type: ignore[attr-defined]
+UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+UsageError.exit_code = 1
+
+
+class _Commands(typer.core.TyperGroup):
+    """Commands that say what is wrong with their options as they say all else: in a sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            what = error.format_message().rstrip(".")
+            # Some versions of typer do not say which value was wrong, but know it.
+            wrong: list[Any] = getattr(error.__cause__, "errors", list)()
+            if wrong and repr(wrong[0]["input"]) not in what:
+                what += f" ({wrong[0]['input']!r})"
+            command = error.ctx.command_path if error.ctx else "evenhand"
+            typer.echo(f"evenhand: {what}; see {command} --help.", err=True)
+            raise typer.Exit(1) from None
+
 
 app = typer.Typer(
     name="evenhand",
+    cls=_Commands,
     help="Fair classification: one fit, the whole accuracy-fairness frontier.",
     no_args_is_help=True,
     add_completion=False,
@@ -66,10 +86,22 @@ def _examples(*commands: str) -> str:
     return "\n\n".join([f"Example{'s' * (len(commands) > 1)}:", *commands])
 
 
+class _Ended(BaseException):
+    """A command was told to end.
+
+    No KeyboardInterrupt, after which a fit gives the best model so far: whoever interrupts a
+    command wants none of it.
+    """
+
+
+def _end(*_: Any) -> None:
+    raise _Ended
+
+
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Let a command that is told to end clean up as when it is interrupted."""
-    before = on_end(signal.default_int_handler)
+    """Let a command that is told to end clean up before."""
+    before = on_end(_end)
     try:
         yield
     finally:
@@ -82,10 +114,6 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     try:
         with _signals_raise():
             yield
-    except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
@@ -93,7 +121,7 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
     except (ImportError, ValueError) as error:
         typer.echo(f"evenhand: {as_options(str(error))}", err=True)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _Ended):
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)
         raise typer.Exit(130) from None
     except typer.Exit:
@@ -108,6 +136,33 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(1) from None
+
+
+@contextmanager
+def _printed() -> Iterator[None]:
+    """Print; say in a sentence that it cannot be, and nothing if its reader has seen enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _print_nothing_more()
+    except OSError as error:
+        if error.filename is not None:  # a file's, not the output's
+            raise
+        _print_nothing_more()
+        typer.echo(f"evenhand: the output cannot be written: {error.strerror or error}.", err=True)
+        raise typer.Exit(1) from None
+    except SystemExit as error:
+        # So rich ends a program whose output has no reader; the command's own exit code counts.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _print_nothing_more()
+
+
+def _print_nothing_more() -> None:
+    """Drop what is not printed yet, which Python would try again to print when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 NOT_MET = 2
@@ -208,6 +263,8 @@ def _one_character(delimiter: str | None) -> str | None:
 
 def _writable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse a place that cannot be written to, before the work is done, and one that is read."""
+    if str(path) == "-":
+        raise ValueError("-o -: this command writes files only; name one.")
     for other in inputs:
         if other is not None and str(other) != "-" and _same(path, Path(other)):
             raise ValueError(f"{path} is an input; it would be replaced by the output.")
@@ -298,12 +355,13 @@ def audit(
             bins=_bins(bins),
             tau=_target(tau),
         )
-    if as_json:
-        typer.echo(json.dumps(found))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps(found))
+        else:
+            from evenhand import _screens
 
-        _screens.show_audit(found)
+            _screens.show_audit(found)
     _finish(found["passed"])
 
 
@@ -482,14 +540,15 @@ def train(
         model_file = persist.model_writer(saved.model, facts=saved.facts)
         persist.write_atomically(out, model_file, *files)
     notes = _notes(caught)
-    if as_json:
-        about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
-        typer.echo(json.dumps(about | summary))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            about = {"model": str(out), "report": None if no_report else str(page), "notes": notes}
+            typer.echo(json.dumps(about | summary))
+        else:
+            from evenhand import _screens
 
-        _screens.show_training(summary, notes)
-        _screens.say_written([out, *([] if no_report else [page])])
+            _screens.show_training(summary, notes)
+            _screens.say_written([out, *([] if no_report else [page])])
     _finish(summary["reached"]["feasible"])
 
 
@@ -559,6 +618,8 @@ def _kinds(texts: list[str]) -> dict[str, str]:
         column, found, kind = text.rpartition("=")
         if not found:
             raise ValueError(f"--kind {text!r}; name a column and its kind, as in zip=category.")
+        if column in kinds:
+            raise ValueError(f"--kind is given twice for column {column!r}; give it once.")
         kinds[column] = kind
     return kinds
 
@@ -644,15 +705,26 @@ def frontier(
         if picture is not None:
             _writable(picture, model)
             _draw(saved.model[-1], picture)
-    if as_json:
-        kept = ("title", "tau", "rate", "groups", "labels", "parts", "points", "chosen", "saved")
-        typer.echo(json.dumps({key: summary[key] for key in kept}))
-        return
-    from evenhand import _screens
+    with _printed():
+        if as_json:
+            kept = (
+                "title",
+                "tau",
+                "rate",
+                "groups",
+                "labels",
+                "parts",
+                "points",
+                "chosen",
+                "saved",
+            )
+            typer.echo(json.dumps({key: summary[key] for key in kept}))
+        else:
+            from evenhand import _screens
 
-    _screens.show_frontier(summary)
-    if picture is not None:
-        _screens.say_written([picture])
+            _screens.show_frontier(summary)
+            if picture is not None:
+                _screens.say_written([picture])
 
 
 def _draw(model: Any, path: Path) -> None:
@@ -709,14 +781,15 @@ def pick(
             )
         summary = workflow.summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
-    if as_json:
-        typer.echo(json.dumps({"model": str(out), "notes": _notes(caught)} | summary))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"model": str(out), "notes": _notes(caught)} | summary))
+        else:
+            from evenhand import _screens
 
-        _screens.show_point(summary, _notes(caught))
-        _screens.show_proportion(summary)
-        _screens.say_written([out])
+            _screens.show_point(summary, _notes(caught))
+            _screens.show_proportion(summary)
+            _screens.say_written([out])
     _finish(summary["reached"]["feasible"])
 
 
@@ -759,9 +832,11 @@ def predict(
         from evenhand.files import write_chunks
 
         saved = _load(model)
+        _check_kept(keep or [], saved.model[-1].classes_.tolist())
         answers = _predict(saved.model, file, keep or [], _one_character(delimiter), encoding)
         if out == "-":
-            write_chunks(answers, sys.stdout.buffer, out)
+            with _printed():
+                write_chunks(answers, sys.stdout.buffer, out)
             return
         _writable(Path(out), file, model)
         written: list[int] = []
@@ -771,10 +846,23 @@ def predict(
 
         persist.write_atomically(out, write)
         n = written[0]
-    if as_json:
-        typer.echo(json.dumps({"rows": n, "out": out}))
-    else:
-        typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"rows": n, "out": out}))
+        else:
+            typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+
+
+def _check_kept(keep: list[str], labels: list[Any]) -> None:
+    """Refuse columns that the output would have twice."""
+    own = {"prediction", *(f"score[{label}]" for label in labels)}
+    for i, name in enumerate(keep):
+        if name in keep[:i]:
+            raise ValueError(f"--keep {name} is given twice; give it once.")
+        if name in own:
+            raise ValueError(
+                f"--keep {name}: the output has a column {name!r} of its own; rename that of FILE."
+            )
 
 
 def _predict(
@@ -868,14 +956,15 @@ def compare(
         )
         if out is not None:
             _write_table(out, table)
-    if as_json:
-        typer.echo(table.to_json(orient="records"))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(table.to_json(orient="records"))
+        else:
+            from evenhand import _screens
 
-        _screens.show_comparison(summarize(table))
-        if out is not None:
-            _screens.say_written([out])
+            _screens.show_comparison(summarize(table))
+            if out is not None:
+                _screens.say_written([out])
 
 
 @app.command(
@@ -890,30 +979,42 @@ def compare(
 )
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV to write.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV to write; - is standard output.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the datasets or write one; ``help`` above is what a user sees."""
     with _plain_errors("No file was written or changed."):
+        from evenhand.files import write_chunks
         from evenhand.workflow import dataset_frame, dataset_list
 
         if name is not None:
+            if name not in (known := [d["name"] for d in dataset_list()]):
+                raise ValueError(f"there is no dataset {name!r}; there are {', '.join(known)}.")
             if out is None:
                 raise ValueError(f"say where to write {name} to: -o {name}.csv.")
+            if str(out) == "-":
+                frame = dataset_frame(name)
+                with _printed():
+                    write_chunks([frame], sys.stdout.buffer, "-")
+                return
             _writable(out)
             frame = dataset_frame(name)
             _write_table(out, frame)
     if name is not None:
         about = {"out": str(out), "rows": len(frame)}
-        typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
+        with _printed():
+            typer.echo(json.dumps(about) if as_json else f"{len(frame):,} rows: {out}")
         return
     listed = dataset_list()
-    if as_json:
-        typer.echo(json.dumps(listed))
-    else:
-        from evenhand import _screens
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps(listed))
+        else:
+            from evenhand import _screens
 
-        _screens.show_datasets(listed)
+            _screens.show_datasets(listed)
 
 
 @app.command(
@@ -937,10 +1038,11 @@ def report(
 
         _writable(out, model)
         _write_text(out, reports.render(workflow.summarise(_load(model, whole=True))))
-    if as_json:
-        typer.echo(json.dumps({"report": str(out)}))
-    else:
-        typer.echo(f"written: {out}")
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps({"report": str(out)}))
+        else:
+            typer.echo(f"written: {out}")
 
 
 @app.command(
@@ -966,7 +1068,8 @@ def export(
         _writable(out, model)
         data = to_onnx(_load(model).model)
         persist.write_atomically(out, lambda file: file.write(data))
-    typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
+    with _printed():
+        typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
 
 
 @app.command(
@@ -1011,15 +1114,17 @@ def reproduce(
         if listed:
             titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
             lines = [f"{name:<18}{title}" for name, title in titles.items()]
-            typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
+            with _printed():
+                typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
             return
         if jobs == 0:
             raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
         verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
-    if as_json:
-        typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
-    else:
-        _show_verdicts(verdicts, folder, quick)
+    with _printed():
+        if as_json:
+            typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
+        else:
+            _show_verdicts(verdicts, folder, quick)
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}

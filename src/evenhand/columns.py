@@ -367,7 +367,11 @@ def parse_kind(text: str, column: str) -> tuple[str, str | None]:
 
 
 def find_reading(
-    texts: NDArray[np.object_], *, kind: str | None = None, written: str | None = None
+    texts: NDArray[np.object_],
+    column: str,
+    *,
+    kind: str | None = None,
+    written: str | None = None,
 ) -> Reading:
     """Say how a column of text is best read; ``kind`` and ``written`` are what is known already.
 
@@ -389,6 +393,12 @@ def find_reading(
         if kind is None and not n_bad:
             return Reading(each, style, note=note)
         bad = ", ".join(_quoted(t) for t in counts.index[~good][:3])
+        if kind is not None and n_bad == total:
+            how = f", {written}" if written else ""
+            raise ValueError(
+                f"none of the values of column {column!r} is a {each}{how} ({bad}); read it as "
+                "something else."
+            )
         what = f"a value that is no {each}" if n_bad == 1 else f"{n_bad:,} that are no {each}s"
         what = f"{what} ({bad}), count as missing"
         if kind is not None:

@@ -332,6 +332,8 @@ class _FieldCount:
         lines = lines[:-1]  # empty, or a line that has not ended
         reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
         ended, row, at = 0, None, 0
+        if last:
+            self._check_quotes(lines)
         for following in reader:
             self._check_row(row, at)
             ended, row, at = at, following, reader.line_num
@@ -340,6 +342,26 @@ class _FieldCount:
             ended = at
         whole = "".join(lines[:ended])
         return len(whole.encode("utf-8", errors="surrogateescape"))
+
+    def _check_quotes(self, lines: list[str]) -> None:
+        """Refuse a quote that is open at the end, of which all that follows is one field."""
+        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
+        start = 0
+        for _ in reader:
+            if reader.line_num < len(lines):
+                start = reader.line_num
+        try:
+            list(
+                csv.reader(
+                    lines[start:], delimiter=self._delimiter, skipinitialspace=True, strict=True
+                )
+            )
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise TableFileError(
+                    f"{self._name} has a quote that is never closed, in the row that begins in "
+                    f"line {self._line + start + 1}; correct that line."
+                ) from None
 
     def _check_row(self, row: list[str] | None, at: int) -> None:
         if row and len(row) != self._n_fields and row != [""]:
@@ -372,9 +394,12 @@ def _decoded(probe: bytes, encoding: str, name: str) -> str:
 
 
 def _wrong_encoding(error: UnicodeDecodeError, encoding: str, name: str) -> TableFileError:
+    byte = error.object[error.start]
+    # Which latin-1 has no characters for, but what Windows calls by its name has.
+    likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
     return TableFileError(
-        f"{name} is not {encoding} text (byte 0x{error.object[error.start]:02x}); say its encoding "
-        "with --encoding, for example latin-1 or utf-16."
+        f"{name} is not {encoding} text (byte 0x{byte:02x}); say its encoding with --encoding, for "
+        f"example {likely} or utf-16."
     )
 
 

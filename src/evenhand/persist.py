@@ -17,7 +17,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import os
+import struct
 import tempfile
 import warnings
 import zipfile
@@ -111,7 +113,11 @@ def write_atomically(
         for target, fill in ((path, write), *more):
             # A link is followed: what it leads to is replaced, not the link.
             place = Path(os.path.realpath(target))
-            handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+            try:
+                handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+            except OSError as error:
+                error.filename = str(target)  # nobody knows the temporary one
+                raise
             written.append((name, place))
             with os.fdopen(handle, "wb") as file:
                 fill(file)
@@ -270,8 +276,13 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
 
 
 def _read_members(path: Path) -> dict[str, bytes]:
+    with path.open("rb") as file:
+        return _members_of(file, path)
+
+
+def _members_of(file: Any, path: Path) -> dict[str, bytes]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if "manifest.json" not in names:
                 raise ModelFileError(f"{path} is no evenhand model.")
@@ -285,7 +296,10 @@ def _read_members(path: Path) -> dict[str, bytes]:
     except zipfile.BadZipFile as error:
         what = "is damaged" if "CRC" in str(error) else "is no evenhand model, or a part of one"
         raise ModelFileError(f"{path} {what}.") from None
-    except (EOFError, zlib.error, NotImplementedError, RuntimeError):
+    except ModelFileError:
+        raise
+    except (OSError, struct.error, zlib.error, lzma.LZMAError, RuntimeError, *UNREADABLE):
+        # Places in the file that are not there, ways to compress that do not exist, and the like.
         raise ModelFileError(f"{path} is damaged.") from None
 
 

@@ -277,7 +277,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if all(plan.kind == "dropped" for plan in plans):
             why = "; ".join(f"{p.column!r}: {p.action}" for p in plans[:5])
             raise ValueError(f"no column is left as an input ({why}).")
-        self._warn_of_leaks(frame, plans, y)
+        if y is not None:
+            self._warn_of_leaks(
+                frame,
+                plans,
+                np.asarray(y, dtype=object),
+                "tells the label without fail",
+                "if it is known only after the outcome, leave it out",
+            )
+        for name in sensitive:
+            self._warn_of_leaks(
+                frame,
+                plans,
+                read_texts(frame[name]),
+                f"says {name!r}, which is sensitive, of every row",
+                "leave it out unless that is meant",
+            )
         self.n_features_in_ = len(frame.columns)
         self.plans_ = plans
         self.readings_ = found
@@ -412,7 +427,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         elif series.dtype in (nw.Boolean, nw.Categorical, nw.Enum):
             own = "category"
         if own is None:
-            return find_reading(read_texts(series), kind=kind, written=written)
+            return find_reading(read_texts(series), name, kind=kind, written=written)
         if kind not in (None, own, "category"):
             raise ValueError(
                 f"column {name!r} holds {own.replace('ry', 'rie')}s, so it cannot be read as "
@@ -499,11 +514,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = tuple(_input_name(name, value) for value in categories)
         return ColumnPlan(name, "category", "; ".join(words), names, categories=tuple(categories))
 
-    def _warn_of_leaks(self, frame: Any, plans: list[ColumnPlan], y: Any) -> None:
-        """Warn of a column from which the label can be told without fail."""
-        if y is None:
-            return
-        label = pd.factorize(pd.Series(np.asarray(y, dtype=object)))[0]
+    def _warn_of_leaks(
+        self, frame: Any, plans: list[ColumnPlan], secret: NDArray[Any], what: str, advice: str
+    ) -> None:
+        """Warn of a column each value of which goes with one value of another that is no input."""
+        label = pd.factorize(pd.Series(secret, dtype=object), use_na_sentinel=False)[0]
         if len(np.unique(label)) < 2 or len(label) != len(frame):
             return
         for i, plan in enumerate(plans):
@@ -515,12 +530,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             pairs = len(np.unique(code * (label.max() + 1) + label))
             if pairs == n_values:
-                plans[i] = replace(plan, action=f"{plan.action}; tells the label without fail")
+                plan = plans[i] = replace(plan, action=f"{plan.action}; {what}")
                 warnings.warn(
-                    f"column {plan.column!r} tells the label without fail; if it is known only "
-                    "after the outcome, leave it out.",
-                    UserWarning,
-                    stacklevel=4,
+                    f"column {plan.column!r} {what}; {advice}.", UserWarning, stacklevel=4
                 )
 
     def _number(self, column: str) -> ColumnPlan:
@@ -544,6 +556,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"column {plan.column!r} has infinite values, the first",
                     int(infinite[0]),
                     "; correct them.",
+                )
+            large = np.flatnonzero(np.abs(values) > LARGEST)
+            if len(large):
+                raise CellError(
+                    f"column {plan.column!r} has the value {values[large[0]]:.3g}, too large to "
+                    "work with,",
+                    int(large[0]),
+                    "; correct it or leave it empty.",
                 )
             columns[plan.column] = values
             if plan.indicator:
@@ -668,7 +688,7 @@ def group_values(
         if not number and (numbers if isinstance(numbers, bool) else name in numbers):
             number = all(map(is_number, known_values(read_texts(frame[name]))))
         values: Any = read_numbers(frame[name], name) if number else read_texts(frame[name])
-        if number and not np.isnan(values).any() and (values % 1 == 0).all():
+        if number and np.isfinite(values).all() and (values % 1 == 0).all():
             values = values.astype(np.int64)
         columns[name] = pd.Series(values, dtype=None if number else object)
     return pd.DataFrame(columns)
@@ -785,6 +805,12 @@ class FairPipeline(ShowsSummary, Pipeline):
         values = self._group_columns(X)
         missing = values.isna()
         known = ~missing.any(axis=1).to_numpy()
+        taken = values.columns[(values == MISSING).any()]
+        if self.missing_groups == "group" and len(taken):
+            raise ValueError(
+                f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
+                "rows without a value; rename it."
+            )
         if known.all():
             return values, known
         if self.missing_groups == "error":
@@ -871,12 +897,17 @@ class FairPipeline(ShowsSummary, Pipeline):
     def _known(self, X: Any) -> dict[str, Any]:
         if not getattr(self.named_steps["classifier"], "needs_group", False):
             return {}
-        groups, kept = self.groups(X)
-        if not kept.all():
-            n = int((~kept).sum())
-            raise ValueError(
-                f"{n:,} row{'s' * (n > 1)} to predict have no group, and each group has its cut."
-            )
+        if self.missing_groups != "group":
+            for name, missing in self._group_columns(X).isna().items():
+                n = int(missing.sum())
+                if n:
+                    what = "no value" if n == 1 else f"no value in {n:,} rows, the first"
+                    raise CellError(
+                        f"column {name!r} has {what}",
+                        int(np.flatnonzero(missing)[0]),
+                        ", and the model has a cut for each group; fill in the group of every row.",
+                    )
+        groups, _ = self.groups(X)
         return {"sensitive_features": groups if groups.shape[1] > 1 else groups.iloc[:, 0]}
 
     def at(self, tau: float) -> FairPipeline:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -146,7 +146,11 @@ def fingerprint(X: Any) -> str:
     frame = as_frame(X)
     digest = hashlib.sha256()
     for name in frame.columns:
-        values = pd.Series(read_texts(frame[name]), dtype=object)
+        try:
+            texts: Any = read_texts(frame[name])
+        except ValueError:  # lists or records, which may be in columns that are no inputs
+            texts = list(map(str, frame[name].to_list()))
+        values = pd.Series(texts, dtype=object)
         digest.update(name.encode())
         digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
@@ -211,6 +215,7 @@ def audit(
     """
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
+    check_roles(label, sensitive)
     n_rows = len(as_frame(X))
     groups, kept = _groups(X, sensitive, missing_groups, bins)
     X = X if kept.all() else take_table_rows(X, kept)
@@ -229,7 +234,7 @@ def audit(
     values = {column: label_values(X, column, least=least[column])[0] for column in columns}
     first = values[columns[0]]
     if len(columns) == 2:
-        other = values[columns[1]]
+        other = values[columns[1]] = _same_numbers(values[columns[1]], first)
         strange = sorted(set(map(str, other)) - set(map(str, first)))
         if strange:
             raise ValueError(
@@ -290,6 +295,16 @@ def audit(
     ratio = report["ratios"]["selection_rate"]
     report["passed"] = bool(ratio is not None and ratio >= tau)
     return report
+
+
+def _same_numbers(values: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Write numbers as the labels are written, so that 1 is 1.0; if some are none, change none."""
+    try:
+        known = {float(label): label for label in np.unique(labels)}
+        written = {value: known.get(float(value), value) for value in np.unique(values)}
+    except ValueError:
+        return values
+    return np.array([written[value] for value in values])
 
 
 def _cramers_v(z: NDArray[Any], answer: NDArray[np.bool_]) -> float:
@@ -364,7 +379,7 @@ def train(
     SavedModel
         The fitted pipeline and the facts of its training.
     """
-    check_roles(label, sensitive)
+    check_roles(label, sensitive, kinds or {}, sensitive_inputs=sensitive_inputs)
     X, y, dropped = _labelled(X, label, sensitive, missing_groups, bins)
     bins = bins_by_column(bins, sensitive)
     if len(sensitive) > 1:
@@ -430,10 +445,23 @@ def train(
     return SavedModel(pipeline, facts)
 
 
-def check_roles(label: str, sensitive: Sequence[str]) -> None:
-    """Refuse a label that is sensitive."""
+def check_roles(
+    label: str | None,
+    sensitive: Sequence[str],
+    kinds: Collection[str] = (),
+    *,
+    sensitive_inputs: bool = False,
+) -> None:
+    """Refuse a label that is sensitive, and a kind for a column that is no input."""
     if label in sensitive:
         raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+    twice = [name for i, name in enumerate(sensitive) if name in sensitive[:i]]
+    if twice:
+        raise ValueError(f"the sensitive column {twice[0]!r} is named twice; name it once.")
+    for name in kinds:
+        if name == label or (name in sensitive and not sensitive_inputs):
+            what = "the label" if name == label else "sensitive"
+            raise ValueError(f"column {name!r} is {what}, no input, so it cannot have a kind.")
 
 
 def facts_of_fit(model: FairClassifier, *packages: str) -> dict[str, Any]:
@@ -740,6 +768,7 @@ def compare_methods(
     unknown = [method for method in methods or () if method not in METHODS]
     if unknown:
         raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
+    check_roles(label, sensitive)
     X, y, _ = _labelled(X, label, sensitive, missing_groups, bins)
     groups, _ = _groups(X, sensitive, missing_groups, bins)
     classes = np.unique(y)
