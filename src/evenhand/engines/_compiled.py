@@ -232,9 +232,11 @@ def _dense(
             i, j, s, extra, y, z, cell, weight, u, only, known, per_scale, x_r, small, counts, r,
             work, bits,
         )  # fmt: skip
-        R[:] = r
-        R[:, size:] = 0
-        acc[:] = 0
+        for k in range(1 + K):
+            for row in range(FEW):
+                R[k, row] = r[k, row] if row < size else 0
+            for q in range(n):
+                acc[k, q] = 0
         _add_products(X, i, R, size, acc)
         for k in range(1 + K):
             for q in range(n):
