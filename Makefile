@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench peers holds methods reproduce clean
+.PHONY: demo test test-all lint format types docs bench track peers holds methods reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -38,6 +38,9 @@ bench: $(VENV)/.bench
 	-$(BIN)/python benchmarks/oracle.py
 	-$(BIN)/python benchmarks/contest.py
 
+track: $(VENV)/.track
+	$(BIN)/python -m pytest -q --benchmark-autosave benchmarks/track_parts.py $(TRACK_ARGS)
+
 peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers.py
 
@@ -66,6 +69,10 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 $(VENV)/.test: $(BIN)/python pyproject.toml
 	@echo "setting up $(VENV) ..."
 	$(PIP) -e ".[test]"
+	@touch $@
+
+$(VENV)/.track: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[bench]"
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml
