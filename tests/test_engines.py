@@ -151,6 +151,36 @@ class TestTorch:
         predicted = found.predict(tensors[0], **groups)
         assert (predicted == expected.predict(X, sensitive_features=z)).mean() > 0.9999
 
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_weights(self, torch, exact, monkeypatch):
+        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
+        X, y, z = make_rows(12_000)
+        weight = np.random.default_rng(0).integers(0, 3, 12_000)
+        settings = {"max_iter": 20, "tau": 0.5}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = FairClassifier(**settings).fit(
+            *map(torch.as_tensor, (X, y)),
+            sensitive_features=torch.as_tensor(z),
+            sample_weight=torch.as_tensor(weight),
+        )
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
+
+    def test_certificates(self, torch):
+        from evenhand.theory import certificate
+
+        X, y, z = make_rows(600)
+        found = [
+            certificate(
+                FairClassifier(max_iter=10, tau=0.5, engine=engine).fit(X, y, sensitive_features=z),
+                X,
+                y,
+                sensitive_features=z,
+            )
+            for engine in ("numpy", "torch")
+        ]
+        assert found[1].epsilon == pytest.approx(found[0].epsilon, rel=1e-6)
+
     @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
     def test_selections(self, torch, selection):
         X, y, z = make_rows(6000)
@@ -328,6 +358,26 @@ class TestHistograms:
         assert model.feasible_
         assert model.score(X, y) == pytest.approx(model.accuracy_, abs=1e-9)
 
+    @pytest.mark.parametrize("engine", ["memory", "torch", "dask"])
+    def test_few_kinds_of_rows(self, engine):
+        """All cuts between scores that the sample has, however few."""
+        rng = np.random.default_rng(0)
+        n = 70_000
+        z = rng.integers(2, size=n)
+        X = np.column_stack([rng.random(n) < 0.4 + 0.1 * z, rng.random(n) < 0.5]).astype(float)
+        y = (X.sum(axis=1) + rng.standard_normal(n) > 1).astype(int)
+        expected = FairClassifier(max_iter=10).fit(X, y, sensitive_features=z)
+        assert expected.feasible_
+        if engine == "memory":
+            X = X + 1e-9 * rng.random(X.shape)  # so that none are merged
+        elif engine == "torch":
+            X = pytest.importorskip("torch").as_tensor(X)
+        else:
+            X = pytest.importorskip("dask.array").from_array(X, chunks=(20_000, -1))
+        model = FairClassifier(max_iter=10).fit(X, y, sensitive_features=z)
+        assert model.feasible_
+        assert model.accuracy_ == pytest.approx(expected.accuracy_, abs=1e-6)
+
 
 class TestShares:
     def test_every_row_is_in_one_fold(self):
@@ -428,7 +478,6 @@ class TestFiles:
         ("change", "message"),
         [
             ({"label": "lable"}, "1.parquet has no column 'lable'"),
-            ({"columns": ["a", "group"]}, "column 'group' holds"),
             ({"columns": None, "label": "a"}, "column 'label' holds"),
             ({"path": "nowhere/*.parquet"}, "no Parquet file is at 'nowhere"),
         ],
@@ -437,6 +486,42 @@ class TestFiles:
         options = {"label": "label", "sensitive_features": "group", "columns": ["a", "b"]} | change
         with pytest.raises((ValueError, FileNotFoundError), match=message):
             FairClassifier().fit_parquet(options.pop("path", folder[0]), **options)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"columns": ["a", "label"]}, "column 'label' is the label, sensitive"),
+            ({"columns": ["a", "a"]}, "names 'a' twice"),
+            ({"columns": []}, "no column left"),
+            ({"columns": "ab"}, "give a list of names"),
+            ({"sensitive_features": []}, "sensitive_features is empty"),
+            ({"sensitive_features": "label"}, "is the label and sensitive"),
+        ],
+    )
+    def test_what_is_no_input(self, folder, change, message):
+        options = {"label": "label", "sensitive_features": "group", "columns": ["a", "b"]} | change
+        with pytest.raises(ValueError, match=message):
+            FairClassifier().fit_parquet(folder[0], **options)
+
+    def test_files_that_are_none(self, folder):
+        path, table = folder
+        options = {"label": "label", "sensitive_features": "group", "columns": ["a"]}
+        (path / "2.parquet").write_bytes(b"PAR1")
+        with pytest.raises(ValueError, match=r"2.parquet is no Parquet file"):
+            FairClassifier().fit_parquet(path, **options)
+        table[:0].to_parquet(path / "1.parquet")
+        with pytest.raises(ValueError, match="no rows"):
+            FairClassifier().fit_parquet(path / "1.parquet", **options)
+
+    def test_an_index_is_no_input(self, folder):
+        path, table = folder
+        table = table.drop(columns="weight")
+        table["label"] = table["label"] == "yes"
+        table[table["a"] > 0].to_parquet(path / "1.parquet")
+        model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
+            path / "1.parquet", label="label", sensitive_features="group"
+        )
+        assert model.feature_names_in_.tolist() == list("abcdef")
 
     def test_what_needs_the_table_is_refused(self, folder):
         for settings in ({"bins": 3}, {"extra_column": "noise"}, {"engine": "torch"}):
@@ -551,6 +636,62 @@ class TestDask:
         other = FairClassifier(**settings).fit_parquet(tmp_path, label="y", sensitive_features="z")
         np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-7)
         assert model.held_out_.n_rows == other.held_out_.n_rows
+
+    def test_frames_are_paired_by_position(self, tmp_path):
+        """Also if labels are in other files, and every file's index begins at 0."""
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(4000)
+        table = pd.DataFrame(X, columns=list("abcdef"))
+        for name in ("x", "y"):
+            (tmp_path / name).mkdir()
+        for i in range(4):
+            part = slice(1000 * i, 1000 * (i + 1))
+            table[part].reset_index(drop=True).to_parquet(tmp_path / "x" / f"{i}.parquet")
+            other = pd.DataFrame({"y": y[part], "z": z[part]})
+            other.to_parquet(tmp_path / "y" / f"{i}.parquet")
+        settings = {"max_iter": 10, "tau": 0.5}
+        expected = FairClassifier(**settings).fit(table, y, sensitive_features=z)
+        inputs, others = dd.read_parquet(tmp_path / "x"), dd.read_parquet(tmp_path / "y")
+        model = FairClassifier(**settings).fit(inputs, others["y"], sensitive_features=others["z"])
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+
+    def test_rows_of_weight_0_do_not_count(self):
+        import dask.array as da
+
+        X, y, z = make_rows(3000, groups=3)
+        lazy = da.from_array(X, chunks=(1000, -1))
+        weight = np.where(z == 2, 0.0, 1.0 + np.arange(3000) % 2)
+        settings = {"max_iter": 10, "tau": 0.5}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = FairClassifier(**settings).fit(lazy, y, sensitive_features=z, sample_weight=weight)
+        assert model.groups_.tolist() == expected.groups_.tolist() == [0, 1]
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
+        with pytest.raises(ValueError, match="one class"):
+            FairClassifier().fit(lazy, y, sensitive_features=z, sample_weight=1.0 * (y == 0))
+
+    @pytest.mark.parametrize(
+        ("n", "settings", "message"),
+        [
+            (3000, {"selection": "holdout"}, "no row with label 1 is left to fit to"),
+            (20, {"selection": "holdout", "holdout": 0.001}, "no row is left to hold out"),
+            (60, {"selection": "crossfit", "cv": 100}, "no row is left to hold out"),
+        ],
+    )
+    def test_splits_that_leave_nothing(self, n, settings, message):
+        import dask.array as da
+
+        X, y, z = make_rows(n)
+        if n == 3000:
+            held = Share(int(np.random.RandomState(0).randint(2**31 - 1)), 0, 0.5, True)
+            y = np.where(held.of(0, n), y, 0)
+        with pytest.raises(ValueError, match=message):
+            FairClassifier(random_state=0, **settings).fit(
+                da.from_array(X, chunks=(10, -1) if n < 100 else (1000, -1)),
+                y,
+                sensitive_features=z,
+            )
 
     @pytest.mark.parametrize(
         ("settings", "change", "message"),

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evenhand._versions import import_extra
 from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
 from evenhand.cuts import decide
-from evenhand.engines import MemoryRows, Rows, Share, as_columns, cores
+from evenhand.engines import MemoryRows, Rows, Share, as_columns, cores, share_cells
 from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
@@ -629,7 +629,13 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             sensitive_features = on_host(sensitive_features)
             sensitive_features = find_groups(X, None, None, sensitive_features, None)
             check_missing(sensitive_features, "sensitive_features", "a group is never guessed")
-        weight, _ = check_weights(X, on_host(sample_weight))
+        weight, used = check_weights(X, on_host(sample_weight))
+        if used is not None:
+            kept = used.tolist()
+            X, weight = X[kept], weight[used]
+            y = y[kept] if is_tensor(y) else y[used]
+            many = is_tensor(sensitive_features)
+            sensitive_features = sensitive_features[kept] if many else sensitive_features.iloc[used]
         facts, y, z = tensor_facts(X, y, sensitive_features, weight)
         coding, rows = self._coding(facts, int(X.shape[1]), weight is not None)
         columns = tensor_columns(facts, coding, y, z, weight)
@@ -767,7 +773,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         if self.selection == "train":
             return []
         if rows.source is not None:
-            return self._shares(rows, random)
+            return self._shares(rows, rows.source, random)
         if self.selection == "certified":
             check_unweighted(rows.weight)
         groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
@@ -788,17 +794,30 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             check_part(rows.z[fitted], rows.y[fitted], names)
         return parts
 
-    def _shares(self, rows: CodedRows, random: np.random.RandomState) -> list[tuple[Any, Any]]:
+    def _shares(
+        self, rows: CodedRows, source: Rows, random: np.random.RandomState
+    ) -> list[tuple[Any, Any]]:
         """As :meth:`_parts`, of rows that are elsewhere: each is drawn by itself."""
-        if self.selection == "certified" and rows.source is not None and rows.source.weighted:
+        if self.selection == "certified" and source.weighted:
             check_unweighted(np.array([1.0, 2.0]))
         seed = int(random.randint(2**31 - 1))
         n = int(self.cv) if self.selection == "crossfit" else 1
         edges = np.linspace(0, 1, n + 1) if n > 1 else [0.0, self.holdout]
-        return [
+        parts = [
             (Share(seed, low, high, False), Share(seed, low, high, True))
             for low, high in pairwise(edges)
         ]
+        groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
+        names = (groups, self._label_order(rows.classes).tolist())
+        for each in parts:
+            for share, what in zip(each, ("to fit to", "to hold out"), strict=True):
+                size = source.sum(share_cells, share, len(groups) * len(rows.classes))
+                if not size.any():
+                    raise ValueError(f"no row is left {what}; bring more rows, or split otherwise.")
+                if what == "to fit to":
+                    cells = np.flatnonzero(size)
+                    check_part(cells // len(names[1]), cells % len(names[1]), names)
+        return parts
 
     def _explore(self, oracle: Oracle) -> str:
         """Run the legs and sweep their frontier; return what went wrong, if anything did."""

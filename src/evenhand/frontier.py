@@ -396,7 +396,7 @@ def _cell(block: Block) -> FloatArray:
 
 
 def _weight(block: Block) -> FloatArray:
-    return np.asarray(block.weight)
+    return block.weight  # type: ignore[return-value]
 
 
 def _point(points: Any, i: int, feasible: bool) -> Point:

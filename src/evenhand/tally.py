@@ -101,18 +101,19 @@ def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
 
 
 def _grid(values: FloatArray) -> Grid:
-    """Cuts that part sorted values evenly, each in the middle between two, on the bins' edges."""
+    """Make cuts between sorted values, on the bins' edges; of many those that part them evenly."""
     low, high = float(values[0]), float(values[-1])
     # Edges of the bins shall not be scores, which may be few: hence no round share of the width.
     width = max(high - low, 1e-12 * max(abs(low), abs(high)), 1e-300)
     low, width = low - width / 777.7, width * (1 + 2 / 777.7)
     per_unit = FINE / width
-    at = np.unique(np.linspace(0, len(values) - 1, N_CUTS + 2).astype(np.intp)[1:-1])
-    before, after = values[np.maximum(at - 1, 0)], values[at]
     place = ((values - low) * per_unit).astype(np.int64)
-    edge = np.rint(((before + after) / 2 - low) * per_unit).astype(np.int64)
-    apart = (place[np.maximum(at - 1, 0)] < edge) & (edge <= place[at])
-    edges = np.unique(edge[apart])
+    ends = np.flatnonzero(place[1:] > place[:-1])
+    if len(ends) > N_CUTS:
+        ends = ends[np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], N_CUTS)))]
+    middle = (values[ends] + values[ends + 1]) / 2
+    edges = np.rint((middle - low) * per_unit).astype(np.int64)
+    edges = np.unique(np.clip(edges, place[ends] + 1, place[ends + 1]))
     below = np.searchsorted(edges, np.arange(FINE), side="right")
     return Grid(low, per_unit, below.astype(np.int16), low + edges / per_unit)
 

@@ -5,7 +5,15 @@ mathematics is in :mod:`evenhand.rowmath` and the same for all.
 """
 
 from evenhand.engines._parts import Coding, Facts
-from evenhand.engines._rows import COMPILED_ROWS, MemoryRows, Rows, Share, as_columns, cores
+from evenhand.engines._rows import (
+    COMPILED_ROWS,
+    MemoryRows,
+    Rows,
+    Share,
+    as_columns,
+    cores,
+    share_cells,
+)
 
 __all__ = [
     "COMPILED_ROWS",
@@ -16,4 +24,5 @@ __all__ = [
     "Share",
     "as_columns",
     "cores",
+    "share_cells",
 ]

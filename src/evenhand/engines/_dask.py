@@ -41,7 +41,8 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
             collection = collection.rechunk({1: -1})
         return list(collection.to_delayed().ravel())
     if is_dask_collection(collection):
-        return list(collection.to_delayed())
+        # Optimised each by itself, columns of one frame may get other partitions than the inputs.
+        return list(collection.to_delayed(optimize_graph=False))
     if lengths is None:
         raise ValueError("X is no Dask collection, though another argument is; make X one, too.")
     if len(collection) != sum(lengths):
@@ -59,9 +60,6 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
 
     The others are Dask collections with the same partitions, or arrays in memory.
     """
-    frames = [v for v in (X, y, sensitive, weight) if v is not None]
-    if all(is_dask_collection(v) and not isinstance(v, da.Array) for v in frames):
-        return _frame_parts(X, {"y": y, "sensitive": sensitive, "weight": weight})
     if isinstance(X, da.Array):
         known = not np.isnan(sum(X.chunks[0]))
         lengths = list(X.chunks[0]) if known else None
@@ -83,24 +81,6 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
             )
     make = delayed(Part, pure=True)
     return [make(*values) for values in zip(inputs, *columns, strict=True)]
-
-
-def _frame_parts(X: Any, others: dict[str, Any]) -> list[Delayed]:
-    """Make the parts of frames, joined: read each by itself they might get other partitions."""
-    names: dict[str, list[str]] = {}
-    for key, values in others.items():
-        if values is not None:
-            columns = [values] if values.ndim == 1 else [values[c] for c in values.columns]
-            names[key] = [f"evenhand {key} {j}" for j in range(len(columns))]
-            X = X.assign(**dict(zip(names[key], columns, strict=True)))
-    return [delayed(_taken_apart, pure=True)(part, names) for part in X.to_delayed()]
-
-
-def _taken_apart(frame: Any, names: dict[str, list[str]]) -> Part:
-    """Make a part of a frame that has all its columns."""
-    columns = {key: frame[each[0] if len(each) == 1 else each] for key, each in names.items()}
-    inputs = frame.drop(columns=[name for each in names.values() for name in each])
-    return Part(inputs, columns["y"], columns["sensitive"], columns.get("weight"))
 
 
 def dask_facts(parts: Sequence[Delayed]) -> Facts:

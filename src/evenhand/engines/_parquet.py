@@ -52,6 +52,11 @@ def parquet_parts(
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
     """
+    for path in paths:
+        try:
+            pq.read_schema(path)
+        except pa.ArrowInvalid:
+            raise ValueError(f"{path.name} is no Parquet file, or a damaged one.") from None
     schema = pq.read_schema(paths[0])
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
@@ -59,7 +64,25 @@ def parquet_parts(
             raise ValueError(
                 f"{paths[0].name} has no column {name!r}; it has {', '.join(schema.names[:20])}."
             )
-    inputs = list(columns) if columns else [n for n in schema.names if n not in others]
+    if isinstance(columns, str):
+        raise ValueError(f"columns={columns!r}; give a list of names.")
+    if not sensitive:
+        raise ValueError("sensitive_features is empty; name the column of the group.")
+    if label in sensitive:
+        raise ValueError(f"column {label!r} is the label and sensitive; it can be one of them.")
+    if columns is None:
+        # What pandas writes of an index is no column of the table.
+        index = [n for n in schema.names if n.startswith("__index_level_")]
+        inputs = [n for n in schema.names if n not in others and n not in index]
+    else:
+        inputs = list(columns)
+        for name in inputs:
+            if name in others:
+                raise ValueError(
+                    f"column {name!r} is the label, sensitive or the weight, and so no input."
+                )
+            if inputs.count(name) > 1:
+                raise ValueError(f"columns names {name!r} twice.")
     for name in inputs:
         kind = schema.field(name).type
         if not any(is_(kind) for is_ in NUMBERS):
@@ -81,6 +104,8 @@ def parquet_parts(
             RowGroup(path, i, file.metadata, inputs, label, tuple(sensitive), weight)
             for i in range(file.num_row_groups)
         ]
+    if not parts:
+        raise ValueError(f"{paths[0].name} has no rows.")
     return parts, inputs
 
 

@@ -84,22 +84,41 @@ def _inputs(part: Part) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
+def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
+    """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
+    if part.weight is None:
+        return part, None
+    weight = np.asarray(part.weight, dtype=np.float64)
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    if weight.all():
+        return part, None
+    rows = np.flatnonzero(weight)
+    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
+    return Part(_inputs(part)[rows], y, sensitive, weight[rows]), rows
+
+
+def _check_lengths(part: Part) -> None:
+    n = part.X.shape[0]
+    names = ("y", "sensitive_features", "sample_weight")
+    for name, column in zip(names, part[1:], strict=True):
+        if column is not None and len(column) != n:
+            raise ValueError(
+                f"{name} has {len(column)} rows in a part of the table where X has {n}; they must "
+                "be the same rows."
+            )
+
+
 def part_facts(part: Part) -> Facts:
     """Find the facts of a part, and refuse what no fit can use."""
+    _check_lengths(part)
+    part, _ = counted(part)
     X = _inputs(part)
     y, groups = _values(part.y, "y", "drop those rows (NaN is no label)"), _groups(part)
-    for name, column in (("y", y), ("sensitive_features", groups), ("sample_weight", part.weight)):
-        if column is not None and len(column) != X.shape[0]:
-            raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {X.shape[0]}; "
-                "they must be the same rows."
-            )
     largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
     if not np.isfinite(largest):
         raise ValueError("X contains NaN or infinite values; fill or drop them first.")
     weight = np.ones(1) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative.")
     return Facts(
         (X.shape[0],),
         y.value_counts(),
@@ -147,6 +166,7 @@ def _rows(
 
 def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
     """Rows of a part, of which the first is number ``start`` of the table."""
+    part, _ = counted(part)
     return _rows(_inputs(part), *_codes(part, coding), coding, start)
 
 
@@ -182,19 +202,21 @@ class StreamRows(Rows):
     ) -> None:
         starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
         width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
-        self._parts: list[tuple[PartSource, int, FloatArray, FloatArray | None]] = []
+        self._parts: list[tuple[PartSource, Any, int, FloatArray, FloatArray | None]] = []
         for part, start, n in zip(parts, starts, facts.rows, strict=True):
             if n:
-                cell, weight = _codes(part.read(), coding)
-                self._parts.append((part, start, cell.astype(width), weight))
+                kept, rows = counted(part.read())
+                cell, weight = _codes(kept, coding)
+                self._parts.append((part, rows, start, cell.astype(width), weight))
         self._coding = coding
         self._share: Share | None = None
         self.n_samples, self.n_features = sum(facts.rows), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
     def _each(self) -> Iterator[MemoryRows]:
-        for part, start, cell, weight in self._parts:
-            rows = _rows(part.inputs(), cell, weight, self._coding, start)
+        for part, kept, start, cell, weight in self._parts:
+            X = part.inputs() if kept is None else part.inputs()[kept]
+            rows = _rows(X, cell, weight, self._coding, start)
             yield rows if self._share is None else rows.take(self._share)
 
     def take(self, share: Share) -> StreamRows:
@@ -202,7 +224,7 @@ class StreamRows(Rows):
         other = copy(self)
         other._share = share
         other.n_samples = sum(
-            int(share.of(start, len(cell)).sum()) for _, start, cell, _ in self._parts
+            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._parts
         )
         return other
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from threadpoolctl import ThreadpoolController
 
-from evenhand._arrays import has_numba
+from evenhand._arrays import has_numba, like, namespace
 from evenhand.rowmath import Block, Game, Recode, make_block, row_sums, sees_powers
 
-__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores"]
+__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores", "share_cells"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -59,6 +59,12 @@ class Share(NamedTuple):
             x = x ^ (x >> np.uint64(31))
         number = (x >> np.uint64(11)) * 2.0**-53
         return ((number >= self.low) & (number < self.high)) == self.inside
+
+
+def share_cells(block: Block, share: Share, n_cells: int) -> FloatArray:
+    """How many rows of each cell belong to a share."""
+    mask = like(share.of(block.start, len(block.y)), block.cell)
+    return namespace(block.y).bincount(block.cell[mask != 0], minlength=n_cells)
 
 
 class Rows(ABC):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
-from scipy.special import expit
 
+from evenhand._arrays import namespace
 from evenhand.oracle import FloatArray, Moments, Oracle
-from evenhand.rowmath import Block, float64_scores
+from evenhand.rowmath import Block, float64_scores, row_product
 
 
 class Minimum(NamedTuple):
@@ -62,10 +62,11 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
 
 def _hessian_product(block: Block, w: FloatArray, v: FloatArray) -> FloatArray:
     """Hessian of the summed log-loss at w, times v."""
-    s = float64_scores(block, w)
-    r = expit(s) * expit(-s) * float64_scores(block, v)
+    xp, s = namespace(block.y), float64_scores(block, w)
+    f = 1 / (1 + xp.exp(-s))
+    r = f * (1 - f) * float64_scores(block, v)
     r = r if block.weight is None else r * block.weight
-    return np.append(block.X_t @ r, block.extra @ r)
+    return xp.concatenate([row_product(r[None], block.X_t)[0], (block.extra @ r)[None]])
 
 
 def best_response(oracle: Oracle, w: FloatArray, *, scale: float = 1.0) -> FloatArray:
