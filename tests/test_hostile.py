@@ -127,7 +127,7 @@ REFUSED = {
     "tau 0": (GOOD, ["--tau", "0"], "--tau 0; give a ratio above 0 and at most 1"),
     "tau 1.5": (GOOD, ["--tau", "1.5"], "--tau 1.5; give a ratio"),
     "tau a word": (GOOD, ["--tau", "abc"], "'--tau': .*'abc'.*; see .*train --help"),
-    "no such option": (GOOD, ["--nonsense"], "No such option: --nonsense.*; see"),
+    "no such option": (GOOD, ["--nonsense"], "No such option.*--nonsense.*; see"),
     "tau nan": (GOOD, ["--tau", "nan"], "--tau nan; give a ratio"),
     "two taus, one notion": (
         GOOD,
