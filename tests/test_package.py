@@ -164,8 +164,16 @@ def test_the_command_is_the_light_entry():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("module", ["typer", "evenhand.cli", "evenhand.workflow", "pandas", "rich"])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("typer", "SIGINT"),
+        ("evenhand.cli", "SIGTERM"),
+        ("evenhand.workflow", "SIGINT"),
+        ("pandas", "SIGHUP"),
+        ("rich", "SIGINT"),
+    ],
+)
 def test_signals_while_importing(module, name):
     default = "default_int_handler" if name == "SIGINT" else "SIG_DFL"
     code = f"""
