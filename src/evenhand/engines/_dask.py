@@ -55,21 +55,23 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
     return [take[i:j] for i, j in pairwise(ends)]
 
 
+def _lengths(X: Any, parts: Sequence[Any]) -> list[int]:
+    """Rows of each partition, counted where they are if X does not know."""
+    if isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0])):
+        return list(X.chunks[0])
+    return list(compute(*[delayed(len)(part) for part in parts]))
+
+
 def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
     """Make the parts of a table, one for each partition of X.
 
     The others are Dask collections with the same partitions, or arrays in memory.
     """
-    if isinstance(X, da.Array):
-        known = not np.isnan(sum(X.chunks[0]))
-        lengths = list(X.chunks[0]) if known else None
-    else:
-        known, lengths = False, None
     inputs = _delayed_parts(X, None)
-    local = [v for v in (y, sensitive, weight) if v is not None and not is_dask_collection(v)]
-    arrays = [v for v in (y, sensitive, weight) if isinstance(v, da.Array)]
-    if not known and (local or arrays):
-        lengths = list(compute(*[delayed(len)(part) for part in inputs]))
+    others = [v for v in (y, sensitive, weight) if v is not None]
+    # Frames have partitions of their own; arrays are cut as X is.
+    cut = any(isinstance(v, da.Array) or not is_dask_collection(v) for v in others)
+    lengths = _lengths(X, inputs) if cut else None
     columns = [
         [None] * len(inputs) if v is None else _delayed_parts(v, lengths)
         for v in (y, sensitive, weight)
@@ -169,10 +171,7 @@ def on_partitions(model: Any, method: str, X: Any, sensitive: Any) -> da.Array:
     function = delayed(_applied, pure=False)
     shared = delayed(model, traverse=False, pure=False)
     inputs = _delayed_parts(X, None)
-    known = isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0]))
-    lengths = list(X.chunks[0]) if known else None
-    if lengths is None:
-        lengths = list(compute(*[delayed(len)(part) for part in inputs]))
+    lengths = _lengths(X, inputs)
     groups = [None] * len(inputs) if sensitive is None else _delayed_parts(sensitive, lengths)
     n_classes = len(model.classes_)
     wide = method == "predict_proba" or (method == "decision_function" and n_classes > 2)

@@ -52,12 +52,14 @@ def parquet_parts(
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
     """
+    files = []
     for path in paths:
         try:
-            pq.read_schema(path)
+            with pq.ParquetFile(path) as file:
+                files.append((path, file.metadata, file.schema_arrow))
         except pa.ArrowInvalid:
             raise ValueError(f"{path.name} is no Parquet file, or a damaged one.") from None
-    schema = pq.read_schema(paths[0])
+    schema = files[0][2]
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
@@ -93,16 +95,15 @@ def parquet_parts(
     if not inputs:
         raise ValueError("there is no column left to learn from.")
     parts: list[PartSource] = []
-    for path in paths:
-        file = pq.ParquetFile(path)
-        missing = sorted((set(inputs) | others) - set(file.schema_arrow.names))
+    for path, metadata, found in files:
+        missing = sorted((set(inputs) | others) - set(found.names))
         if missing:
             raise ValueError(
                 f"{path.name} has no column {missing[0]!r}, which {paths[0].name} has."
             )
         parts += [
-            RowGroup(path, i, file.metadata, inputs, label, tuple(sensitive), weight)
-            for i in range(file.num_row_groups)
+            RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
+            for i in range(metadata.num_row_groups)
         ]
     if not parts:
         raise ValueError(f"{paths[0].name} has no rows.")
