@@ -62,6 +62,7 @@ console.print(table)
 console.print(
     "The statistical rate is the smaller share of positives over the larger; 1 is parity.\n"
     "The three targets are one fit: moving along its frontier takes no training.\n"
+    "The first fit on a machine compiles its loops: run this again to see a fit's time.\n"
     "τ is met on the training data; on new data the rate varies around it.\n"
 )
 
