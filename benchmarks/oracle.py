@@ -4,8 +4,9 @@
 
 Dense tables of 100 float32 columns are held against ``X.sum()``, sparse ones (Adult, and a million
 rows of 100 columns with 11 nonzeros each) against SciPy's ``X @ w`` and ``X.T @ r``. Each is
-evaluated by the compiled loops and without them; runs alternate and medians are compared. At the
-end, what the first call costs in a fresh process. 10,000,000 rows take 5 GB of memory.
+evaluated by the compiled loops, in turns with the yardstick, and then without them; medians are
+compared. At the end, what the first call costs in a fresh process. 10,000,000 rows take 5 GB of
+memory.
 """
 
 import argparse
@@ -94,12 +95,15 @@ def measure(name, X, y, z, weight=None, *, repeats):
         apart = max(np.abs(np.subtract(p, q)).max() for p, q in zip(a, b, strict=True))
         if not apart < 1e-3 * max(np.abs(p).max() for p in b[:6]):
             raise SystemExit(f"{name}: compiled and plain moments differ by {apart}")
+        # Plain ones by themselves: BLAS's threads stay awake for a while and would be in the way.
+        time.sleep(0.2)
         for _ in range(repeats):
             times["yardstick"].append(seconds(yardstick))
             if dense:
                 times["all cores"].append(seconds(lambda: all_cores_sum(X, pool, cores.count)))
-            for compiled in (True, False):
-                times[compiled].append(seconds(lambda c=compiled: evaluate(c)))
+            times[True].append(seconds(lambda: evaluate(True)))
+        for _ in range(repeats):
+            times[False].append(seconds(lambda: evaluate(False)))
     _rows.COMPILED_ROWS = COMPILED_ROWS
     read, fast, plain = (statistics.median(times[k]) for k in ("yardstick", True, False))
     everywhere = f"{fast / statistics.median(times['all cores']):>10.2f}" if dense else f"{'':>10}"

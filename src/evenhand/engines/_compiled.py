@@ -22,9 +22,10 @@ __all__ = ["compiled_sums"]
 
 FloatArray = NDArray[Any]
 
-# Rows whose scores are found before their products with X: they stay in cache.
-FEW = 128
-_FAST = {"reassoc", "contract", "nsz"}
+# Rows whose scores are found before their products with X: few enough that X stays in cache.
+FEW, CACHED_BYTES = 256, 1 << 18
+# Without a check for a division by zero, which would keep rows from being computed side by side.
+_fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 # exp(-a) = 2^k exp(r) with |r| <= ln(2) / 2, by a polynomial: unlike the library's exponential it
@@ -37,7 +38,7 @@ _LOG2_E, _LN2_HIGH, _LN2_LOW = (
 _MOST = 708.0
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@_fast
 def _exp_minus_abs(s: Any, n: int, e: Any, bits: Any, power: Any) -> None:
     """Set e to exp(-abs(s)); ``power`` is ``bits`` seen as floats, to be 2^k."""
     for i in range(n):
@@ -62,7 +63,7 @@ def _exp_minus_abs(s: Any, n: int, e: Any, bits: Any, power: Any) -> None:
         e[i] *= power[i]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@_fast
 def _dot(X: Any, i: int, w: Any) -> Any:
     s = X[i, 0] * w[0]
     for j in range(1, len(w)):
@@ -70,7 +71,7 @@ def _dot(X: Any, i: int, w: Any) -> Any:
     return s
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@_fast
 def _classify(
     n: int, s: Any, extra: Any, y: Any, cell: Any, weight: Any, on: Any, e: Any, r: Any, x_r: Any,
     small: Any, counts: Any, bits: Any, power: Any,
@@ -79,17 +80,19 @@ def _classify(
 
     ``small`` gets the loss and the sums of s and s². ``on`` becomes the rows' weights.
     """
+    # Short loops over few arrays: of longer ones a compiler cannot see that rows are independent.
     weighted = len(weight) > 0
     for i in range(n):
         s[i] = max(s[i], LEAST_SCORE)
+    for i in range(n):
         on[i] = weight[i] if weighted else 1.0
     _exp_minus_abs(s, n, e, bits, power)
-    loss, product, first, second, last = 0.0, 1.0, 0.0, 0.0, 0.0
     for i in range(n):
         f = (1.0 if s[i] >= 0 else e[i]) / (1.0 + e[i])
-        residual = on[i] * (f - y[i])
-        r[i] = residual
-        last += residual * extra[i]
+        r[i] = on[i] * (f - y[i])
+    loss, product, first, second, last = 0.0, 1.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        last += r[i] * extra[i]
         loss += on[i] * (max(-s[i], 0.0) + (1.0 - y[i]) * s[i])
         first += on[i] * s[i]
         second += on[i] * s[i] * s[i]
@@ -108,7 +111,7 @@ def _classify(
     x_r[-1] += last
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@_fast
 def _guess(
     n: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, on: Any, weighted: bool, u: Any,
     only: float, known: int, per_scale: float, guess: Any, slope: Any, e: Any, asked: Any, r: Any,
@@ -121,25 +124,22 @@ def _guess(
     """
     m = len(u)
     for i in range(n):
-        asks = cell[i] < known and (only < 0 or y[i] == only)
-        asked[i] = on[i] if asks else 0.0
+        asked[i] = on[i] if cell[i] < known else 0.0
+    if only >= 0:
+        for i in range(n):
+            asked[i] = asked[i] if y[i] == only else 0.0
+    for i in range(n):
         guess[i], slope[i] = u[m - 1], 0.0
     for a in range(m - 2, -1, -1):
+        constant = u[a]
         for i in range(n):
             v = s[i] * per_scale
             slope[i] = slope[i] * v + guess[i]
-            guess[i] = guess[i] * v + u[a]
+            guess[i] = guess[i] * v + constant
     _exp_minus_abs(guess, n, e, bits, power)
     loss, product, square, last = 0.0, 1.0, 0.0, 0.0
     for i in range(n):
-        steep = slope[i] * per_scale
-        g = (1.0 if guess[i] >= 0 else e[i]) / (1.0 + e[i])
         loss += asked[i] * (max(-guess[i], 0.0) + (1.0 - z[i]) * guess[i])
-        square += asked[i] * steep * steep
-        residual = asked[i] * (g - z[i])
-        guess[i] = residual
-        r[i] = residual * steep
-        last += residual * steep * extra[i]
     if weighted:
         for i in range(n):
             loss += asked[i] * np.log(1.0 + e[i])
@@ -147,6 +147,15 @@ def _guess(
         for i in range(n):
             product *= 1.0 + asked[i] * e[i]
         loss += np.log(product)
+    for i in range(n):
+        g = (1.0 if guess[i] >= 0 else e[i]) / (1.0 + e[i])
+        guess[i] = asked[i] * (g - z[i])
+    for i in range(n):
+        r[i] = guess[i] * slope[i] * per_scale
+    for i in range(n):
+        steep = slope[i] * per_scale
+        square += asked[i] * steep * steep
+        last += r[i] * extra[i]
     small[0] += loss
     small[1] += square
     for i in range(n):
@@ -182,7 +191,7 @@ def _residuals(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@_fast
 def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
     """Add R X of a few rows to acc in the precision of X: four rows, two residuals at a time.
 
@@ -223,8 +232,9 @@ def _dense(
     s, r, work = np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))
     bits = np.zeros(FEW, np.int64)
     R, acc = np.zeros((1 + K, FEW), X.dtype), np.zeros((1 + K, n), X.dtype)
-    for i in range(start, stop, FEW):
-        j = min(i + FEW, stop)
+    few = max(min(CACHED_BYTES // (n * X.itemsize + 1), FEW), 32)
+    for i in range(start, stop, few):
+        j = min(i + few, stop)
         size = j - i
         for row in range(i, j):
             s[row - i] = _dot(X, row, w) + w_last * extra[row]
@@ -272,8 +282,10 @@ def _sparse(
                 q, value = np.uintp(indices[p]), data[p]
                 acc[q, 0] += first * value
                 acc[q, 1] += second * value
-                for k in range(2, 1 + K):
-                    acc[q, k] += r[k, row - i] * value
+        for k in range(2, 1 + K):
+            for row in range(i, j):
+                for p in range(np.uintp(indptr[row]), np.uintp(indptr[row + 1])):
+                    acc[np.uintp(indices[p]), k] += r[k, row - i] * data[p]
     for k in range(1 + K):
         for j in range(n):
             x_r[k, j] += acc[j, k]
@@ -281,10 +293,11 @@ def _sparse(
 
 def compiled_sums(
     X: Any, columns: Sequence[Any], game: Game, recode: Recode | None
-) -> Callable[[int, int, FloatArray, FloatArray, float], Sums]:
-    """Make the function that sums rows ``start`` to ``stop`` at (w, u) with a scale.
+) -> Callable[[Callable[..., Any], Sequence[int], FloatArray, FloatArray, float], Sums]:
+    """Make the function that sums the rows between ``edges`` at (w, u) with a scale.
 
-    ``columns`` are those of a block beside X, of all rows.
+    Its first argument calls a function with each of a sequence, on whatever cores. ``columns`` are
+    those of a block beside X, of all rows.
     """
     K, degree = len(game.notions), game.notions[0].degree
     m, n = int(degree or 0) + 1, X.shape[1]
@@ -298,12 +311,26 @@ def compiled_sums(
     parts = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
-    def sums(start: int, stop: int, w: FloatArray, u: FloatArray, scale: float) -> Sums:
-        x_r, small = np.zeros((1 + K, n + 1)), np.zeros((1 + K, 1 + 3 * m))
-        counts = np.zeros(game.kinds * 4)
+    def sums(
+        share: Callable[..., Any],
+        edges: Sequence[int],
+        w: FloatArray,
+        u: FloatArray,
+        scale: float,
+    ) -> Sums:
+        ranges = range(len(edges) - 1)
+        x_rs = np.zeros((len(ranges), 1 + K, n + 1))
+        smalls = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
+        countss = np.zeros((len(ranges), game.kinds * 4))
         weights = np.ascontiguousarray(w[:-1], dtype=X.dtype)
         settings = (float(w[-1]), u.reshape(K, m), only, 2 * game.groups, 1.0 / scale)
-        loop(*parts, start, stop, *columns, weights, *settings, x_r, small, counts)
+
+        def task(i: int) -> None:
+            found = x_rs[i], smalls[i], countss[i]
+            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found)
+
+        share(task, ranges)
+        x_r, small, counts = x_rs.sum(axis=0), smalls.sum(axis=0), countss.sum(axis=0)
         powers = small[1:, 2 + m :]
         return Sums(
             loss_c=small[0, 0],

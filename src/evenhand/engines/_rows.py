@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from threading import Lock, get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, issparse
 from threadpoolctl import ThreadpoolController
 
 from evenhand._arrays import has_numba, like, namespace
-from evenhand.rowmath import Block, Game, Recode, make_block, row_sums, sees_powers
+from evenhand.rowmath import Block, Game, Recode, Sums, make_block, row_sums, sees_powers
 
 __all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores", "share_cells"]
 
@@ -181,16 +181,19 @@ class _Cores:
         pool = self.pool if self._owner == get_ident() else None
         return map(function, *items) if pool is None else pool.map(function, *items)
 
-    def share(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """As :meth:`map`, for short tasks: this thread takes its share, without being woken."""
-        if self.pool is None:
-            yield from map(function, items)
-            return
-        mine = max(1, len(items) // self.count)
-        theirs = [self.pool.submit(function, item) for item in items[mine:]]
-        yield from [function(item) for item in items[:mine]]
-        for future in theirs:
-            yield future.result()
+    def share(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Call a function with each item; this thread takes its share, without being woken."""
+        left = iter(items)
+
+        def work() -> None:
+            for item in left:
+                function(item)
+
+        pool = self.pool
+        pending = [pool.submit(work) for _ in range(self.count - 1)] if pool is not None else []
+        work()
+        for future in pending:
+            future.result()
 
 
 cores = _Cores()
@@ -226,6 +229,7 @@ class MemoryRows(Rows):
             make_block(X, i, i + block_rows, *columns, start=start) for i in starts
         ]
         self._X, self._columns, self._start = X, columns, start
+        self._loop: tuple[Any, Any] = (None, None)
         # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
         self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
 
@@ -237,7 +241,7 @@ class MemoryRows(Rows):
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts in the order of the rows, however many cores found them."""
         if part is row_sums and self._compilable(*args[3:]):
-            return reduce(join, self._compiled(*args))
+            return cast(T, self._compiled(*args))
 
         def task(blocks: Sequence[Block]) -> T:
             # A diverging run may overflow; whoever asked sees it in the sums.
@@ -263,14 +267,17 @@ class MemoryRows(Rows):
 
     def _compiled(
         self, w: FloatArray, u: FloatArray, scale: float, game: Game, recode: Recode | None
-    ) -> Iterator[Any]:
-        """Give the sums of ranges of rows, as many whatever the number of cores."""
+    ) -> Sums:
+        """Add up the sums of ranges of rows, as many whatever the number of cores."""
         from evenhand.engines._compiled import compiled_sums
 
-        sums = compiled_sums(self._X, self._columns, game, recode)
+        known, sums = self._loop
+        if not (known and known[0] is game and known[1] is recode):
+            sums = compiled_sums(self._X, self._columns, game, recode)
+            self._loop = (game, recode), sums
         n = 4 if self.n_samples < LARGE else 16
         edges = np.linspace(0, self.n_samples, n + 1).astype(np.intp).tolist()
-        return cores.share(lambda i: sums(edges[i], edges[i + 1], w, u, scale), range(n))
+        return sums(cores.share, edges, w, u, scale)
 
     def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
         """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
