@@ -2,57 +2,176 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from evenhand.rates import AnyRate, WorstRate
+from evenhand.notions import AnyNotion
+from evenhand.rates import WorstRate
 
-__all__ = ["count_bins", "promising_cuts"]
+__all__ = ["count_bins", "cut_finder"]
 
 FloatArray = NDArray[Any]
 
-# Cells that fit into the last bits of a score, which moves by less than 2e-15 of itself.
-FEW_CELLS, LAST_BITS = 8, 7
+# Rows in a bin of scores, on the average, and how many bins there are at the least.
+BIN_ROWS, LEAST_BINS = 8, 256
+# Accuracies closer than this are not told apart here: whoever asked looks again.
+SLACK = 1e-9
 
 
 @njit(cache=True, nogil=True)
-def _walk(
-    s: Any, cell: Any, weight: Any, gap: float, n_cells: int, compared: int, tops: Any,
-    bottoms: Any, errors: Any, shares: Any, bars: Any, caution: float, ends: Any, counts: Any,
-) -> int:  # fmt: skip
-    """Go from the highest score to the lowest; note the gaps whose cuts may be news.
+def _fill_bins(s: Any, cell: Any, weight: Any, n_bins: int, n_cells: int) -> tuple[Any, Any, Any]:
+    """Put rows into bins of equal width, the highest first.
 
-    ``tops`` and ``bottoms`` say for each rate which of label × answer it counts. Returns how many
-    were noted in ``ends``, with each cell's weight above the cut in ``counts``. Ratio and error are
-    those of :class:`evenhand.rates.WorstRate`.
+    Gives the bin of each row, the weight of each bin's cells, and its highest score.
     """
-    n, n_bins, n_rates, noted = len(s), bars.shape[1] - 1, tops.shape[0], 0
-    above = np.zeros(n_cells)
-    weighted = len(weight) > 0
-    # Numerators and denominators of the rates of each group, beginning with no positive answer.
+    low, high = s[0], s[0]
+    for i in range(len(s)):
+        low, high = min(low, s[i]), max(high, s[i])
+    per_unit, last = n_bins / max(high - low, 1e-300), np.uintp(n_bins - 1)
+    place, mass = np.empty(len(s), np.uint32), np.zeros((n_bins, n_cells))
+    top = np.full(n_bins, -np.inf)
+    for i in range(len(s)):
+        at = min(np.uintp((high - s[i]) * per_unit), last)
+        place[i] = at
+        mass[at, np.uintp(cell[i])] += weight[i] if len(weight) else 1.0
+        top[at] = max(top[at], s[i])
+    return place, mass, top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _two_largest(most: float, second: float, term: float) -> tuple[float, float]:
+    if term > most:
+        return term, most
+    return most, max(second, term)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mark_bins(
+    mass: Any, compared: int, tops: Any, bottoms: Any, shares: Any, bars: Any, caution: float
+) -> tuple[Any, Any, Any]:
+    """Find the bins in which a cut may be news, from bounds on accuracy and ratio within each.
+
+    Gives as well the weight of the cells above each bin, and in all.
+    """
+    (n_bins, n_cells), last = mass.shape, bars.shape[1] - 1
+    marked, above = np.zeros(n_bins, np.bool_), np.empty((n_bins, n_cells))
+    total = np.zeros(n_cells)
+    for b in range(n_bins):
+        for c in range(n_cells):
+            above[b, c] = total[c]
+            total[c] += mass[b, c]
+    every, right = total.sum(), total[0::2].sum()  # of no positive answer
+    slack = SLACK * every
+    for b in range(n_bins):
+        gain, loss = 0.0, 0.0
+        for c in range(0, n_cells, 2):
+            gain, loss = gain + mass[b, c + 1], loss + mass[b, c]
+        best = right + gain + slack
+        right += gain - loss
+        if not gain + loss or best <= min(bars[0, last], bars[1, last]) * every:
+            continue
+        ratio, variance = 1.0, np.inf
+        for k in range(tops.shape[0]):
+            least, most, first, second = np.inf, 0.0, 0.0, 0.0
+            for g in range(compared):
+                a_low, a_high, b_low, b_high = 0.0, 0.0, 0.0, 0.0
+                for y in range(2):
+                    up, moved = above[b, 2 * g + y], mass[b, 2 * g + y]
+                    rest = total[2 * g + y] - up
+                    no, yes = tops[k, 2 * y], tops[k, 2 * y + 1]
+                    a, d = rest * no + up * yes, moved * (yes - no)
+                    a_low, a_high = a_low + a + min(d, 0.0), a_high + a + max(d, 0.0)
+                    no, yes = bottoms[k, 2 * y], bottoms[k, 2 * y + 1]
+                    a, d = rest * no + up * yes, moved * (yes - no)
+                    b_low, b_high = b_low + a + min(d, 0.0), b_high + a + max(d, 0.0)
+                least = min(least, a_high / b_low if b_low > slack else np.inf)
+                most = max(most, a_low / b_high if b_high > slack else 0.0)
+                term = 1 / (a_high + 0.5) - 1 / (max(b_low, a_high) + 0.5)
+                first, second = _two_largest(first, second, term)
+            if most > 0:
+                ratio = min(ratio, least / (most * shares[k]))
+            variance = min(variance, first + second)
+        place = min(int((ratio + 1e-9) * last), last)
+        sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
+        surely = min(int((sure + 1e-9) * last), last)
+        marked[b] = best > min(bars[0, place], bars[1, surely]) * every
+    return marked, above, total
+
+
+@njit(cache=True, nogil=True)
+def _marked_rows(marked: Any, place: Any) -> Any:
+    rows, n = np.empty(len(place), np.intp), 0
+    for i in range(len(place)):
+        if marked[place[i]]:
+            rows[n] = i
+            n += 1
+    return rows[:n]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _walk(
+    s: Any, cell: Any, weight: Any, place: Any, above: Any, top: Any, total: Any, gap: float,
+    compared: int, tops: Any, bottoms: Any, shares: Any, errors: Any, bars: Any, caution: float,
+    min_share: float, prune: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Go through the rows of marked bins, from the highest score; note the cuts that may be news.
+
+    ``place`` is the bin of each row, ``above`` the cells' weight above each bin and ``top`` its
+    highest score. ``tops`` and ``bottoms`` say for each rate which of label × answer it counts.
+    Gives the cuts, and each cell's weight above them. Ratio and error are those of
+    :class:`evenhand.rates.WorstRate`. With ``prune``, cuts that others of these beat are left out.
+    """
+    n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
+    every, noted = total.sum(), 0
+    slack = SLACK * every
+    cuts, counts = np.empty(n), np.empty((n_cells, n))
+    merit, bins = np.empty(n), np.empty((2, n), np.intp)
+    best = np.full((2, n_bins + 2), -np.inf)
+    up = np.zeros(n_cells)
+    # Numerators and denominators of the rates of each group.
     A, B = np.zeros((n_rates, n_cells // 2)), np.zeros((n_rates, n_cells // 2))
-    right, every = 0.0, 0.0
+    right = 0.0
     for i in range(n):
-        w = weight[i] if weighted else 1.0
-        j, y = np.uintp(cell[i] >> 1), np.uintp(cell[i] & 1)
-        every += w
-        right += w * (1 - y)
-        for k in range(n_rates):
-            A[k, j] += w * tops[k, 2 * y]
-            B[k, j] += w * bottoms[k, 2 * y]
-    slack = 1e-9 * every  # whoever asked looks again
-    for i in range(n - 1):
-        w = weight[i] if weighted else 1.0
-        j, y = np.uintp(cell[i] >> 1), np.uintp(cell[i] & 1)
-        above[np.uintp(cell[i])] += w
+        if i == 0 or place[i] != place[i - 1]:
+            right = 0.0
+            for c in range(n_cells):
+                up[c] = above[place[i], c]
+                right += up[c] if c % 2 else total[c] - up[c]
+            for k in range(n_rates):
+                for g in range(n_cells // 2):
+                    A[k, g], B[k, g] = 0.0, 0.0
+                    for y in range(2):
+                        c = 2 * g + y
+                        rest = total[c] - up[c]
+                        A[k, g] += rest * tops[k, 2 * y] + up[c] * tops[k, 2 * y + 1]
+                        B[k, g] += rest * bottoms[k, 2 * y] + up[c] * bottoms[k, 2 * y + 1]
+        w = weight[i] if len(weight) else 1.0
+        j, y = cell[i] >> 1, cell[i] & 1
+        up[np.uintp(cell[i])] += w
         right += w if y else -w
         for k in range(n_rates):
             A[k, j] += w * (tops[k, 2 * y + 1] - tops[k, 2 * y])
             B[k, j] += w * (bottoms[k, 2 * y + 1] - bottoms[k, 2 * y])
-        if not s[i] - s[i + 1] > gap:
+        following = -np.inf
+        if i + 1 < n and place[i + 1] == place[i]:
+            following = s[i + 1]
+        else:
+            for b in range(place[i] + 1, len(top)):
+                if top[b] > -np.inf:
+                    following = top[b]
+                    break
+        if not s[i] - following > gap or following == -np.inf:
+            continue
+        fits, firm = True, True  # shares of positives, and without a doubt
+        for g in range(compared):
+            share, all_g = up[2 * g] + up[2 * g + 1], total[2 * g] + total[2 * g + 1]
+            spare = min(share, all_g - share) - min_share * all_g
+            fits, firm = fits and spare > -slack, firm and spare > slack
+        if not fits:
             continue
         worst, which, defined = np.inf, 0, True
         for k in range(n_rates):
@@ -72,97 +191,101 @@ def _walk(
                 worst, which = ratio, k
         if not defined:
             continue
-        place = min(int((worst + 1e-9) * n_bins), n_bins)
+        at = min(int((worst + 1e-9) * n_bins), n_bins)
         # A surely reached ratio is no higher, and its bar no lower.
-        if right + slack <= min(bars[0, place], bars[1, place]) * every:
+        if right + slack <= min(bars[0, at], bars[1, at]) * every:
             continue
-        if right + slack <= bars[0, place] * every:
-            most, second = -np.inf, -np.inf
-            for g in range(compared):
-                term = 1 / (A[which, g] + 0.5) - 1 / (B[which, g] + 0.5)
-                if term > most:
-                    most, second = term, most
-                elif term > second:
-                    second = term
-            sure = worst * np.exp(-caution * np.sqrt(max(most + second, 0.0)))
-            place = min(int((sure + 1e-9) * n_bins), n_bins)
-            if right + slack <= bars[1, place] * every:
-                continue
-        ends[noted] = i
+        most, second = -np.inf, -np.inf
+        for g in range(compared):
+            term = 1 / (A[which, g] + 0.5) - 1 / (B[which, g] + 0.5)
+            most, second = _two_largest(most, second, term)
+        sure = worst * np.exp(-caution * np.sqrt(max(most + second, 0.0)))
+        surely = min(int((sure + 1e-9) * n_bins), n_bins)
+        if right + slack <= min(bars[0, at], bars[1, surely]) * every:
+            continue
+        cuts[noted] = s[i] + (following - s[i]) / 2
         for c in range(n_cells):
-            counts[c, noted] = above[c]
+            counts[c, noted] = up[c]
+        merit[noted], bins[0, noted], bins[1, noted] = right, at, surely
+        if firm:
+            for k in range(2):
+                best[k, bins[k, noted]] = max(best[k, bins[k, noted]], right)
         noted += 1
-    return noted
+    if prune:
+        for b in range(n_bins, -1, -1):
+            for k in range(2):
+                best[k, b] = max(best[k, b], best[k, b + 1])
+        left = 0
+        for q in range(noted):
+            # Those of a higher bin have a higher ratio.
+            if merit[q] + slack > min(best[0, bins[0, q] + 1], best[1, bins[1, q] + 1]):
+                cuts[left] = cuts[q]
+                for c in range(n_cells):
+                    counts[c, left] = counts[c, q]
+                left += 1
+        noted = left
+    return cuts[:noted], counts[:, :noted]
 
 
 @njit(cache=True, nogil=True)
 def count_bins(
-    scores: Any, cell: Any, weight: Any, lows: Any, per_units: Any, below: Any, counts: Any
-) -> None:
+    scores: Any, extra: Any, last_weights: Any, cell: Any, weight: Any, lows: Any, per_units: Any,
+    below: Any, counts: Any,
+) -> None:  # fmt: skip
     """Add rows to histograms: for each column of scores, per cell and number of cuts below.
 
-    ``below`` says for each bin of equal width, a row for each column, how many cuts are below it.
+    Scores lack the part of the extra column. ``below`` says for each bin of equal width, a row for
+    each column, how many cuts are below it.
     """
     last = below.shape[1] - 1
-    for i in range(scores.shape[0]):
-        w = weight[i] if len(weight) else 1.0
-        c = np.uintp(cell[i])
-        for q in range(scores.shape[1]):
-            place = (scores[i, q] - lows[q]) * per_units[q]
+    for q in range(scores.shape[1]):
+        for i in range(scores.shape[0]):
+            place = (scores[i, q] + extra[i] * last_weights[q] - lows[q]) * per_units[q]
             # Comparisons with NaN are false.
             at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
-            counts[q, c, np.uintp(below[q, at])] += w
+            w = weight[i] if len(weight) else 1.0
+            counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
 
 
-def promising_cuts(
-    scores: FloatArray,
-    gap: float,
+def cut_finder(
     cell: NDArray[np.intp],
     weight: FloatArray | None,
     n_cells: int,
-    rate: AnyRate,
+    notion: AnyNotion,
     compared: int,
-    bars: FloatArray,
     caution: float,
-) -> tuple[FloatArray, FloatArray]:
-    """As :func:`evenhand.cuts.one_cut`, without most cuts that known points beat.
+    min_share: float,
+) -> Callable[[FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Make :func:`evenhand.cuts.one_cut` without most cuts that known points, or others, beat.
 
-    ``bars`` has the accuracies to be exceeded, in bins of the rate's ratio and of the ratio less
-    ``caution`` standard errors; the last is for a ratio of 1. One of the two must be exceeded.
+    Rows are put into bins, and only those of bins with something to gain are sorted. The function
+    takes scores, the least gap, and the accuracies to be exceeded, in bins of the rate's ratio and
+    of the ratio less ``caution`` standard errors; the last is for a ratio of 1. One of the two must
+    be exceeded, and every group have at least ``min_share`` of positives and of negatives.
     """
-    if weight is None and n_cells <= FEW_CELLS:
-        # Scores carry their cells through the sort, which is quicker than to find an order.
-        bits = (scores.view(np.int64) & ~LAST_BITS) | cell
-        s = np.sort(bits.view(np.float64))[::-1]
-        cell = s.view(np.int64) & LAST_BITS
-        weight = np.zeros(0)
-    else:
-        order = np.argsort(scores)[::-1]
-        s, cell = scores[order], cell[order]
-        weight = np.zeros(0) if weight is None else weight[order]
-    masks = [
+    rate, weight = notion.rate, np.zeros(0) if weight is None else weight
+    tops, bottoms = (
         np.array([[(i // 2, i % 2) in cells(part) for i in range(4)] for part in rate.parts], float)
         for cells in (lambda part: part.numerator, lambda part: part.denominator)
-    ]
-    shares = rate.shares if isinstance(rate, WorstRate) else ()
-    ends, above = np.empty(len(s), np.intp), np.empty((n_cells, len(s)))
-    walk: Any = _walk
-    noted = walk(
-        s,
-        cell,
-        weight,
-        gap,
-        n_cells,
-        compared,
-        *masks,
-        np.array([part.is_error for part in rate.parts]),
-        np.array(shares or (1.0,) * len(rate.parts)),
-        bars,
-        caution,
-        ends,
-        above,
     )
-    ends, above = ends[:noted], above[:, :noted]
-    mass = np.bincount(cell, weights=weight if len(weight) else None, minlength=n_cells)
-    high, low = s[ends], s[ends + 1]
-    return high + (low - high) / 2, np.stack([mass[:, None] - above, above], axis=1)
+    errors = np.array([part.is_error for part in rate.parts])
+    shares = np.array((isinstance(rate, WorstRate) and rate.shares) or (1.0,) * len(rate.parts))
+    rates = compared, tops, bottoms, shares
+    # What beats others must be eligible, of which no more than the shares are looked at here.
+    prune = not any(part.better_than_chance for part in notion.parts)
+
+    def promising(
+        scores: FloatArray, gap: float, bars: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        n_bins = max(len(scores) // BIN_ROWS, LEAST_BINS)
+        place, mass, top = _fill_bins(scores, cell, weight, n_bins, n_cells)
+        marked, above, total = _mark_bins(mass, *rates, bars, caution)
+        rows = _marked_rows(marked, place)
+        rows = rows[np.argsort(scores[rows])[::-1]]
+        some = scores[rows], cell[rows], weight[rows] if len(weight) else weight, place[rows]
+        rest = errors, bars, caution, min_share, prune
+        walk: Any = _walk
+        cuts, counts = walk(*some, above, top, total, gap, *rates, *rest)
+        return cuts, np.stack([total[:, None] - counts, counts], axis=1)
+
+    return promising

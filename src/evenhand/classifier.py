@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from copy import copy
 from functools import reduce
 from itertools import pairwise
@@ -900,9 +901,12 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
                     show("plain optimum", 0)
 
                 if "optimum" in legs:
-                    starts["optimum"], reached = minimize_loss(
-                        oracle, starts["zero"], max_iter=200, callback=record
-                    )
+                    # BLAS would wake its threads for L-BFGS's small matrices, to no one's use.
+                    memory = isinstance(oracle.rows, MemoryRows)
+                    with cores.without_blas() if memory else nullcontext():
+                        starts["optimum"], reached = minimize_loss(
+                            oracle, starts["zero"], max_iter=200, callback=record
+                        )
                     if not reached:
                         trouble = "the unconstrained optimum was not reached in 200 iterations"
                     trajectory.keep(starts["optimum"])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import log, sqrt
 from typing import Any, NamedTuple
@@ -54,7 +55,7 @@ EXACT_ROWS = 1 << 16
 # Scores held at once while sweeping; never rows × iterates.
 SWEEP_SCORES = 1 << 22
 # A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
-RATE_BINS = 2048
+RATE_BINS = 8192
 
 
 class Point(NamedTuple):
@@ -243,76 +244,83 @@ def sweep(
     resolution = RESOLUTION[np.dtype(rows.dtype)]
     asked = Asked(k, n_labels, tuple(favourable))
     exact = cut and rows.n_samples <= EXACT_ROWS
-    compiled = COMPILED_ROWS <= rows.n_samples <= EXACT_ROWS and has_numba()
+    compiled = exact and not by_group and L == 1
+    compiled = compiled and rows.n_samples >= COMPILED_ROWS and has_numba()
     cell: Any = rows.collect(_cell) if exact else None
     weight = rows.collect(_weight) if exact and rows.weighted else None
     caution = 0.0
 
-    def points(i: int, cuts: FloatArray, counts: FloatArray) -> _Points:
-        """Points of an iterate, from its cuts and the counts of each."""
+    def points(iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray) -> _Points:
+        """Points of some iterates, from their cuts and the counts of each."""
         counts = counts.reshape(k, n_labels, n_labels, len(cuts))
         # counts are read along contiguous memory; what is moved to the front is a view
         right = np.sum([counts[:, y, y].sum(axis=0) for y in range(n_labels)], axis=0)
         accuracy = right / counts.sum(axis=(0, 1, 2))
         counts = np.moveaxis(counts, -1, 0)
-        index = np.full(len(cuts), i, dtype=np.intp)
         rate = notion.rate.ratio(counts[:, :compared])
-        return _Points(index, cuts.reshape(len(cuts), width), accuracy, rate, rate, counts)
+        return _Points(iterate, cuts.reshape(len(cuts), width), accuracy, rate, rate, counts)
 
-    def cut_points(i: int, found: Any, gap: float, to_beat: dict[str, FloatArray]) -> _Points:
-        """Points of an iterate, perhaps without some that known ones beat."""
+    def every_cut(found: Any, gap: float, bars: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Cuts of an iterate, or those that may be news, and the counts of each."""
         if L > 1:
             if exact:
-                return points(i, *label_cuts(found, gap, cell, weight, k, favourable))
+                return label_cuts(found, gap, cell, weight, k, favourable)
             each = [cut_weights(*pair) for pair in found]
-            return points(i, *join_label_cuts(each, favourable, k, n_labels))
-        if exact and compiled and not by_group:
-            from evenhand._cut_loops import promising_cuts
-
-            bars = np.stack([to_beat["rate"], to_beat["sure"]])
-            cuts, counts = promising_cuts(
-                found[0], gap, cell, weight, 2 * k, notion.rate, compared, bars, caution
-            )
-        elif exact:
-            cuts, counts = one_cut(found[0], gap, cell, weight, 2 * k)
-        else:
+            return join_label_cuts(each, favourable, k, n_labels)
+        if not exact:
             cuts, counts = cut_weights(*found[0])
+        elif compiled:
+            return promising(found[0], gap, bars)
+        else:
+            cuts, counts = one_cut(found[0], gap, cell, weight, 2 * k)
         if not by_group:
-            return points(i, cuts, counts)
-        alike = points(i, np.repeat(cuts[:, None], k, axis=1), counts)
+            return cuts, counts
         curves = (
             score_curves(found[0], gap, cell, weight, compared, k)
             if exact
             else tally_curves(cuts, counts, compared, k)
         )
-        apart = group_cuts(
+        apart, apart_counts = group_cuts(
             *curves,
             rate=notion.rate,
             eligible=lambda counts: notion.eligible(counts, min_share),
         )
-        return alike.join([points(i, *apart)])
+        alike, counts = np.repeat(cuts[:, None], k, axis=1), counts.reshape(k, 2, 2, -1)
+        return np.concatenate([alike, apart]), np.concatenate([counts, apart_counts], axis=-1)
 
-    def survivors(
-        i: int, found: Any, size: float, to_beat: dict[str, FloatArray]
-    ) -> dict[str, _Points]:
-        """Find the iterate's Pareto sets, less most of what known points beat already."""
-        if cut:
+    def some_cuts(found: Any, size: float, bars: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give the cuts of an iterate and their counts, less most of what known points beat."""
+        cuts, counts = every_cut(found, resolution * size, bars)
+        if exact and not compiled:
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
-            found = cut_points(i, found, resolution * size, to_beat)
+            new = points(np.zeros(len(cuts), np.intp), cuts, counts).beats("rate", bars[1])
+            cuts, counts = cuts[new], counts[..., new]
+        return cuts.reshape(-1, width), counts.reshape(k, n_labels, n_labels, -1)
+
+    def survivors(part: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> _Points:
+        """Eligible points of some iterates, less most of what known ones beat."""
+        if not cut:
+            counts = np.moveaxis(found_in(part), 0, -1)
+            found = points(part, np.zeros((len(part), width)), counts)
+        else:
+            bars = np.stack([to_beat["rate"], to_beat["sure"]])
+            each = list(cores.map(partial(some_cuts, bars=bars), found_in(part), sizes[part]))
+            cuts, counts = (list(column) for column in zip(*each, strict=True))
+            iterate = np.repeat(part, [len(c) for c in cuts])
+            found = points(iterate, np.concatenate(cuts), np.concatenate(counts, axis=-1))
             found = found.take(found.beats("rate", to_beat["sure"]))
             luck = caution * notion.rate.log_ratio_error(found.counts[:, :compared])
             found = found._replace(sure=found.rate * np.exp(-luck))
-        else:
-            found = points(i, np.zeros((1, width)), found)
-        found = found.take(notion.eligible(found.counts[:, :compared], min_share))
-        return {by: found.take(found.beats(by, bar)).pareto(by) for by, bar in to_beat.items()}
+        return found.take(notion.eligible(found.counts[:, :compared], min_share))
 
     width = n_labels if L > 1 else k if by_group else 1
-    nothing = points(0, np.zeros((0, width)), np.zeros((k * n_labels, n_labels, 0)))
+    none = np.empty(0, dtype=np.intp)
+    nothing = points(none, np.zeros((0, width)), np.zeros((k * n_labels, n_labels, 0)))
     best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
     # The size of the terms a score is the sum of; of many labels, of the two that are compared.
     sizes = (np.abs(iterates).reshape(len(iterates), L, -1) @ oracle.column_size).sum(axis=1)
     chunk = max(1, min(16, SWEEP_SCORES // (L * rows.n_samples))) if exact else 16
+    scores = np.empty((chunk * L, rows.n_samples)) if exact else np.empty(0)
 
     def weights(part: Any) -> FloatArray:
         """Weights of some iterates, in columns."""
@@ -324,21 +332,25 @@ def sweep(
         if not cut:
             return rows.sum(zero_counts, W, asked)
         if exact:
-            scores = np.ascontiguousarray(rows.collect(float64_scores, W).T)
-            return scores.reshape(-1, L, rows.n_samples)
+            rows.collect(_scores, W, out=scores[: W.shape[1]])
+            return scores[: W.shape[1]].reshape(-1, L, rows.n_samples)
         grids = make_grids(rows, W, asked)
         pairs = list(zip(grids, rows.sum(tally, W, grids, asked), strict=True))
         each = len(pairs) // len(part)
         return [pairs[i : i + each] for i in range(0, len(pairs), each)]
 
     at_zero = rows.sum(zero_counts, weights([-1]), asked)
-    last = points(len(iterates) - 1, np.zeros((1, width)), at_zero[0])
+    last = points(np.array([len(iterates) - 1]), np.zeros((1, width)), at_zero[0])
     if cut:
         n_cuts = N_CUTS
         if exact:
             gaps = np.diff(np.sort(found_in([0])[0][0]))
             n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
+    if compiled:
+        from evenhand._cut_loops import cut_finder
+
+        promising = cut_finder(cell, weight, 2 * k, notion, compared, caution, min_share)
     # A few from all over the run come first, so that the others have something to beat.
     first = np.unique(np.linspace(0, len(iterates) - 1, 6).astype(np.intp))
     order = np.concatenate([first, np.setdiff1d(np.arange(len(iterates)), first)])
@@ -349,16 +361,10 @@ def sweep(
             for start, stop in pairwise([*edges, len(order)]):
                 part = order[start:stop]
                 to_beat = {by: known.accuracy_by(by) for by, known in best.items()}
-                each = list(
-                    cores.map(
-                        lambda i, found, size, t=to_beat: survivors(i, found, size, t),
-                        part,
-                        found_in(part),
-                        sizes[part],
-                    )
-                )
+                found = survivors(part, to_beat)
                 best = {
-                    by: known.join(one[by] for one in each).pareto(by) for by, known in best.items()
+                    by: known.join([found.take(found.beats(by, to_beat[by]))]).pareto(by)
+                    for by, known in best.items()
                 }
     except KeyboardInterrupt:
         complete = False
@@ -389,6 +395,10 @@ def sweep(
         )
 
     return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
+
+
+def _scores(block: Block, W: FloatArray) -> FloatArray:
+    return float64_scores(block, W).T
 
 
 def _cell(block: Block) -> FloatArray:

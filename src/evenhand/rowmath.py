@@ -44,6 +44,7 @@ __all__ = [
     "cell_sums",
     "column_size",
     "curvature_product",
+    "in_steps",
     "make_block",
     "row_sums",
     "square_sums",
@@ -106,6 +107,12 @@ def make_block(X: Any, i: int, j: int, *columns: Any, start: int = 0) -> Block:
     else:
         part = X[i:j]
     return Block._make([start + i, part, part.T, *(None if c is None else c[i:j] for c in columns)])
+
+
+def in_steps(part: Any) -> Any:
+    """Mark a function of a block that goes over it in steps: it may have one of any size."""
+    part.in_steps = True
+    return part
 
 
 def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from evenhand._arrays import has_numba, like, namespace
 from evenhand.cuts import margins
-from evenhand.engines import Rows
-from evenhand.rowmath import Block, float64_scores, scores_of
+from evenhand.engines import BLOCK_ROWS, Rows
+from evenhand.rowmath import Block, float64_scores, in_steps, make_block, scores_of
 
 __all__ = [
     "Asked",
@@ -36,6 +37,8 @@ FloatArray = NDArray[Any]
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
+# Rows that are counted at a time: few enough that their scores stay in cache.
+STEP_ROWS = 1024
 
 
 class Asked(NamedTuple):
@@ -86,42 +89,56 @@ def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any
 
 
 def sampled(block: Block, W: FloatArray, asked: Asked, step: int) -> FloatArray:
-    """Quantities of every ``step``-th row of the table, shape (rows, quantities)."""
+    """Quantities of every ``step``-th row of the table, shape (quantities, rows)."""
     first = -block.start % step
     columns = (None if column is None else column[first::step] for column in block[3:])
     few = Block._make([block.start + first, block.X[first::step], None, *columns])
-    return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)]).T
+    return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)])
 
 
 def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
     """Grids for each quantity of some iterates, from a sample of the rows."""
     step = -(-rows.n_samples // SAMPLE)
-    values = np.sort(rows.collect(sampled, W, asked, step), axis=0)
-    return [_grid(v) for v in values.T]
+    return [_grid(v) for v in rows.collect(sampled, W, asked, step)]
 
 
 def _grid(values: FloatArray) -> Grid:
-    """Make cuts between sorted values, on the bins' edges; of many those that part them evenly."""
-    low, high = float(values[0]), float(values[-1])
+    """Make cuts between values, on the bins' edges; of many those that part them evenly."""
+    low, high = float(values.min()), float(values.max())
     # Edges of the bins shall not be scores, which may be few: hence no round share of the width.
     width = max(high - low, 1e-12 * max(abs(low), abs(high)), 1e-300)
     low, width = low - width / 777.7, width * (1 + 2 / 777.7)
     per_unit = FINE / width
-    place = ((values - low) * per_unit).astype(np.int64)
-    ends = np.flatnonzero(place[1:] > place[:-1])
+    count = np.bincount(((values - low) * per_unit).astype(np.int64), minlength=FINE)
+    full = np.flatnonzero(count)
+    ends = np.cumsum(count[full])[:-1]
+    which = np.arange(len(ends))
     if len(ends) > N_CUTS:
-        ends = ends[np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], N_CUTS)))]
-    middle = (values[ends] + values[ends + 1]) / 2
-    edges = np.rint((middle - low) * per_unit).astype(np.int64)
-    edges = np.unique(np.clip(edges, place[ends] + 1, place[ends + 1]))
-    below = np.searchsorted(edges, np.arange(FINE), side="right")
+        which = np.unique(np.searchsorted(ends, np.linspace(ends[0], ends[-1], N_CUTS)))
+    # In the middle between a bin with values and the next.
+    edges = (full[which] + full[which + 1] + 1) // 2
+    below = np.cumsum(np.bincount(edges, minlength=FINE))
     return Grid(low, per_unit, below.astype(np.int16), low + edges / per_unit)
 
 
+@in_steps
 def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
-    if asked.labels == 2 and isinstance(block.y, np.ndarray) and has_numba():
-        return _compiled_tally(block, W, grids, asked)
+    if not isinstance(block.y, np.ndarray):
+        return _tally(block, W, grids, asked)
+    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
+    compiled = asked.labels == 2 and has_numba()
+    step = STEP_ROWS if compiled and not issparse(block.X) else BLOCK_ROWS
+    for i in range(0, len(block.y), step):
+        part = make_block(block.X, i, i + step, *block[3:])
+        if compiled:
+            _add_tally(part, W, grids, counts)
+        else:
+            counts += _tally(part, W, grids, asked)
+    return counts
+
+
+def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     xp, found = namespace(block.y), []
     tables = like(np.stack([grid.below for grid in grids]), block.cell)
     quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
@@ -134,12 +151,13 @@ def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> F
     return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
 
 
-def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+def _add_tally(block: Block, W: FloatArray, grids: Sequence[Grid], counts: FloatArray) -> None:
     from evenhand._cut_loops import count_bins
 
-    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
     count_bins(
-        scores_of(block.X, block.extra, W),
+        block.X @ like(W[:-1], block.X),
+        block.extra,
+        W[-1],
         block.cell,
         np.zeros(0) if block.weight is None else block.weight,
         np.array([grid.low for grid in grids]),
@@ -147,7 +165,6 @@ def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: A
         np.stack([grid.below for grid in grids]),
         counts,
     )
-    return counts
 
 
 def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:

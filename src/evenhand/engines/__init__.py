@@ -6,6 +6,7 @@ mathematics is in :mod:`evenhand.rowmath` and the same for all.
 
 from evenhand.engines._parts import Coding, Facts
 from evenhand.engines._rows import (
+    BLOCK_ROWS,
     COMPILED_ROWS,
     MemoryRows,
     Rows,
@@ -16,6 +17,7 @@ from evenhand.engines._rows import (
 )
 
 __all__ = [
+    "BLOCK_ROWS",
     "COMPILED_ROWS",
     "Coding",
     "Facts",

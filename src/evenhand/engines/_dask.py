@@ -128,11 +128,13 @@ class DaskRows(Rows):
         (found,) = compute(level[0], optimize_graph=False)
         return found
 
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
         shared = delayed((part, args), traverse=False, pure=False)
         found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
-        return np.concatenate(compute(*found, optimize_graph=False))
+        return np.concatenate(compute(*found, optimize_graph=False), axis=-1, out=out)
 
     def take(self, share: Share) -> DaskRows:
         """Copy the rows of a share, where they are."""

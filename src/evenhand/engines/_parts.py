@@ -234,7 +234,9 @@ class StreamRows(Rows):
             join, (rows.reduce(join, part, *args) for rows in self._each() if rows.n_samples)
         )
 
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
         found = [rows.collect(part, *args) for rows in self._each() if rows.n_samples]
-        return np.concatenate(found)
+        return np.concatenate(found, axis=-1, out=out)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from threading import Lock, get_ident
 from typing import Any, NamedTuple, TypeVar, cast
@@ -93,8 +94,13 @@ class Rows(ABC):
         """Join ``part(block, *args)`` over the blocks of rows, two by two."""
 
     @abstractmethod
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows.
+
+        Rows are the last dimension; ``out`` is an array to fill.
+        """
 
     @abstractmethod
     def take(self, share: Share) -> Rows:
@@ -232,6 +238,8 @@ class MemoryRows(Rows):
         self._loop: tuple[Any, Any] = (None, None)
         # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
         self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
+        n_ranges = 4 if self.n_samples < LARGE else 16
+        self._edges = np.linspace(0, self.n_samples, n_ranges + 1).astype(np.intp).tolist()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as the arrays, which blocks share."""
@@ -248,7 +256,14 @@ class MemoryRows(Rows):
             with np.errstate(over="ignore", invalid="ignore"):
                 return reduce(join, (part(block, *args) for block in blocks))
 
-        return reduce(join, cores.map(task, self._tasks))
+        if not getattr(part, "in_steps", False):
+            return reduce(join, cores.map(task, self._tasks))
+        ranges = [
+            make_block(self._X, i, j, *self._columns, start=self._start)
+            for i, j in pairwise(self._edges)
+            if j > i
+        ]
+        return reduce(join, cores.map(task, [[block] for block in ranges]))
 
     def take(self, share: Share) -> MemoryRows:
         """Copy the rows of a share."""
@@ -275,10 +290,11 @@ class MemoryRows(Rows):
         if not (known and known[0] is game and known[1] is recode):
             sums = compiled_sums(self._X, self._columns, game, recode)
             self._loop = (game, recode), sums
-        n = 4 if self.n_samples < LARGE else 16
-        edges = np.linspace(0, self.n_samples, n + 1).astype(np.intp).tolist()
-        return sums(cores.share, edges, w, u, scale)
+        return sums(cores.share, self._edges, w, u, scale)
 
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
-        return np.concatenate(list(cores.map(lambda block: part(block, *args), self.blocks)))
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = list(cores.map(lambda block: part(block, *args), self.blocks))
+        return np.concatenate(found, axis=-1, out=out)

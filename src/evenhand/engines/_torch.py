@@ -135,9 +135,12 @@ class TorchRows(Rows):
         joined: Any = join if join is not np.maximum else torch.maximum
         return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
 
-    def collect(self, part: Callable[..., FloatArray], *args: Any) -> FloatArray:
-        """``part(block, *args)`` of the blocks, one behind the other in the order of the rows."""
-        return np.concatenate([_to_numpy(part(block, *args)) for block in self.blocks])
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = [_to_numpy(part(block, *args)) for block in self.blocks]
+        return np.concatenate(found, axis=-1, out=out)
 
     def take(self, share: Share) -> TorchRows:
         """Copy the rows of a share, on the device."""
