@@ -179,9 +179,9 @@ def test_every_combination_fits(notion, reading, solver, update):
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_layout_and_precision(notion, layout, dtype):
-    X, y, z = make_problem(n=2000)
-    reference = fit(X, y, z, notion=notion)
-    model = fit(as_layout(X.astype(dtype), layout), y, z, notion=notion)
+    X, y, z = make_problem(n=1000)
+    reference = fit(X, y, z, notion=notion, max_iter=50)
+    model = fit(as_layout(X.astype(dtype), layout), y, z, notion=notion, max_iter=50)
     tolerance = 1e-9 if dtype == np.float64 else 0.01
     assert model.accuracy_ == pytest.approx(reference.accuracy_, abs=tolerance)
     expected, found = frontier_counts(model, as_layout(X.astype(dtype), layout), y, z)
@@ -287,7 +287,7 @@ def test_rows_that_are_alike_are_merged(monkeypatch, notion, layout, weighted):
     monkeypatch.setattr(classifier, "Oracle", Spy)
 
     def both():
-        model = FairClassifier(notion=notion, tau=0.6)
+        model = FairClassifier(notion=notion, tau=0.6, max_iter=40)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)  # where τ is out of reach
             return model.fit(X, y, sensitive_features=z, sample_weight=weight)

@@ -184,7 +184,7 @@ def test_groups_reach_those_who_need_them(problem):
 
 
 # One of each kind of rate; the others take as long and are of these kinds.
-QUICK = ("statistical_parity", "equalized_odds", "false_discovery")
+QUICK = ("statistical_parity",)
 
 
 @pytest.mark.parametrize(

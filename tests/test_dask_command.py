@@ -295,6 +295,7 @@ def test_nobody_answers(tmp_path, monkeypatch):
         assert f"no Dask scheduler answers at '{address}'" in result.stderr
 
 
+@pytest.mark.slow
 def test_two_worker_processes(tmp_path):
     from distributed import LocalCluster
 

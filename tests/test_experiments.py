@@ -512,6 +512,7 @@ def command(*args, **kwargs):
     )
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     done = command("data", "--quick", "--jobs", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -342,13 +342,13 @@ class TestClassifier:
         X = as_layout(X, layout)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            model = fit(X, y, z, selection=name, notion=notion)
+            model = fit(X, y, z, selection=name, notion=notion, max_iter=40)
         held = model.held_out_
         points = held.points
         strata = z * 2 + y if name == "holdout" else z
         kept, out = split_rows(strata, model.holdout, np.random.RandomState(0))
         assert (held.n_rows, held.n_fitted) == (len(out), len(kept))
-        reference = FairClassifier(notion=notion, tau=1e-6).fit(
+        reference = FairClassifier(notion=notion, tau=1e-6, max_iter=40).fit(
             X[kept], y[kept], sensitive_features=z[kept]
         )
         np.testing.assert_array_equal(model.frontier_.counts, reference.frontier_.counts)

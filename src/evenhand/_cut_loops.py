@@ -20,6 +20,8 @@ FloatArray = NDArray[Any]
 BIN_ROWS, LEAST_BINS = 8, 256
 # Accuracies closer than this are not told apart here: whoever asked looks again.
 SLACK = 1e-9
+# What is left of a sum when its fractional weights are taken away one by one.
+ROUNDING = 1e-11
 
 
 @njit(cache=True, nogil=True)
@@ -88,8 +90,10 @@ def _mark_bins(
                     no, yes = bottoms[k, 2 * y], bottoms[k, 2 * y + 1]
                     a, d = rest * no + up * yes, moved * (yes - no)
                     b_low, b_high = b_low + a + min(d, 0.0), b_high + a + max(d, 0.0)
-                least = min(least, a_high / b_low if b_low > slack else np.inf)
-                most = max(most, a_low / b_high if b_high > slack else 0.0)
+                a_low, a_high = a_low - slack, a_high + slack
+                b_low, b_high = b_low - slack, b_high + slack
+                least = min(least, a_high / b_low if b_low > 0 else np.inf)
+                most = max(most, a_low / b_high)
                 term = 1 / (a_high + 0.5) - 1 / (max(b_low, a_high) + 0.5)
                 first, second = _two_largest(first, second, term)
             if most > 0:
@@ -127,7 +131,7 @@ def _walk(
     """
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
     every, noted = total.sum(), 0
-    slack = SLACK * every
+    slack, tiny = SLACK * every, ROUNDING * every
     cuts, counts = np.empty(n), np.empty((n_cells, n))
     merit, bins = np.empty(n), np.empty((2, n), np.intp)
     best = np.full((2, n_bins + 2), -np.inf)
@@ -177,16 +181,16 @@ def _walk(
         for k in range(n_rates):
             low, low_b = A[k, 0], B[k, 0]
             high, high_b = low, low_b
-            defined = defined and low_b > 0
+            defined = defined and low_b > tiny
             for g in range(1, compared):
                 a, b = A[k, g], B[k, g]
-                defined = defined and b > 0
+                defined = defined and b > tiny
                 if a * low_b < low * b:
                     low, low_b = a, b
                 if a * high_b > high * b:
                     high, high_b = a, b
-            defined = defined and (high > 0 or errors[k])
-            ratio = min(low * high_b / (low_b * high * shares[k]), 1.0) if high > 0 else 1.0
+            defined = defined and (high > tiny or errors[k])
+            ratio = min(low * high_b / (low_b * high * shares[k]), 1.0) if high > tiny else 1.0
             if ratio < worst:
                 worst, which = ratio, k
         if not defined:
@@ -286,6 +290,8 @@ def cut_finder(
         rest = errors, bars, caution, min_share, prune
         walk: Any = _walk
         cuts, counts = walk(*some, above, top, total, gap, *rates, *rest)
-        return cuts, np.stack([total[:, None] - counts, counts], axis=1)
+        below = total[:, None] - counts
+        below[below < ROUNDING * total.sum()] = 0.0
+        return cuts, np.stack([below, counts], axis=1)
 
     return promising

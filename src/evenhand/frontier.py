@@ -374,7 +374,7 @@ def sweep(
     every = best["rate"]
     wary = best.get("sure", every)
     chosen = wary.pareto("rate")
-    beyond = every.take(every.rate > chosen.rate.max(initial=-1.0))
+    beyond = every.take(every.rate > chosen.rate.max(initial=-1.0) + 1e-12)
     n_sure = len(chosen.rate)
     chosen = chosen.join([beyond])
 
