@@ -20,9 +20,10 @@ __all__ = ["fused_sums", "is_fusible"]
 
 FloatArray = NDArray[Any]
 
-# Rows in a tile, tiles of a program, warps and stages; found by trial on an H200.
-ROWS, TILES, WARPS, STAGES = 8, 128, 2, 4
-SMALL_ROWS, SMALL_TILES = 256, 64
+# Inputs in a tile, least and most rows in it, and rows of a program; found by trial on an H200. A
+# program is one warp, whose threads have a column's rows to themselves: no one waits for another.
+TILE, LEAST_ROWS, MOST_ROWS, PROGRAM_ROWS = 512, 4, 32, 1024
+SMALL_ROWS, SMALL_TILES = 256, 32
 MOST_COLUMNS = 1024
 # What a program of the second kernel stores.
 N_SMALL = 24
@@ -55,9 +56,8 @@ def _products(
     column = tl.arange(0, columns)
     live = column < n_columns
     w = tl.load(W + column, mask=live, other=0.0)
-    # Sums over the rows of a tile wait for the end: in the loop there is only multiply and add.
-    first = tl.zeros((rows, columns), dtype=w.dtype)
-    second = tl.zeros((rows, columns), dtype=w.dtype)
+    first = tl.zeros((columns,), dtype=w.dtype)
+    second = tl.zeros((columns,), dtype=w.dtype)
     u0 = tl.load(U)
     u1 = tl.load(U + 1)
     u2 = tl.load(U + 2)
@@ -90,11 +90,11 @@ def _products(
         slope = (u1 + 2.0 * u2 * v) * per_scale
         r = on * (_sigmoid(s) - y)
         rs = asked * (_sigmoid(guess) - z) * slope
-        first += r[:, None] * x
-        second += rs[:, None] * x
+        first += tl.sum(r[:, None] * x, axis=0)
+        second += tl.sum(rs[:, None] * x, axis=0)
     at = out + program * 2 * columns
-    tl.store(at + column, tl.sum(first, axis=0))
-    tl.store(at + columns + column, tl.sum(second, axis=0))
+    tl.store(at + column, first)
+    tl.store(at + columns + column, second)
 
 
 @triton.jit
@@ -245,7 +245,8 @@ def fused_sums(
         "weighted": weight is not None,
     }
     optional = [X if v is None else v for v in (extra, weight)]  # not read if None
-    programs = triton.cdiv(n_rows, ROWS * TILES)
+    tile_rows = min(max(TILE // columns, LEAST_ROWS), MOST_ROWS)
+    programs = triton.cdiv(n_rows, PROGRAM_ROWS)
     few = triton.cdiv(n_rows, SMALL_ROWS * SMALL_TILES)
     scores, products, small = (
         torch.empty(shape, dtype=X.dtype, device=X.device)
@@ -263,11 +264,10 @@ def fused_sums(
             n_rows,
             n,
             **facts,
-            rows=ROWS,
+            rows=tile_rows,
             columns=columns,
-            tiles=TILES,
-            num_warps=WARPS,
-            num_stages=STAGES,
+            tiles=PROGRAM_ROWS // tile_rows,
+            num_warps=1,
         )
         _rest[(few,)](
             scores,
@@ -279,7 +279,7 @@ def fused_sums(
             **facts,
             rows=SMALL_ROWS,
             tiles=SMALL_TILES,
-            num_warps=8,
+            num_warps=4,
         )
     sums = [part.sum(dim=0, dtype=torch.float64).reshape(-1) for part in (products, small)]
     found = torch.cat(sums).cpu().numpy()
