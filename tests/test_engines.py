@@ -478,7 +478,7 @@ class TestFiles:
         ("change", "message"),
         [
             ({"label": "lable"}, "1.parquet has no column 'lable'"),
-            ({"columns": None, "label": "a"}, "column 'label' holds"),
+            ({"columns": None, "label": "a"}, r"column 'label' of 1.parquet holds"),
             ({"path": "nowhere/*.parquet"}, "no Parquet file is at 'nowhere"),
         ],
     )
@@ -640,6 +640,55 @@ class TestDask:
     def test_frames_are_paired_by_position(self, tmp_path):
         """Also if labels are in other files, and every file's index begins at 0."""
         import dask.dataframe as dd
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda t: t.assign(b="x"), r"column 'b' of 2.parquet holds .*string, not numbers"),
+            (lambda t: t.assign(weight="1"), r"column 'weight' of 2.parquet holds .*string, not"),
+            (lambda t: t.assign(label=1), r"'label' holds text in 1.parquet and numbers in 2"),
+            (lambda t: t.assign(group=True), r"'group' holds text in 1.parquet and booleans in 2"),
+            (lambda t: t.assign(weight=-1.0), "sample_weight must be finite and not negative"),
+        ],
+    )
+    def test_files_that_differ(self, folder, change, message):
+        path, table = folder
+        change(table[5000:]).to_parquet(path / "2.parquet")
+        with pytest.raises(ValueError, match=message):
+            FairClassifier().fit_parquet(
+                path,
+                label="label",
+                sensitive_features="group",
+                columns=["a", "b"],
+                sample_weight="weight",
+            )
+
+    def test_columns_of_one_name(self, folder):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path, table = folder
+        table = pa.Table.from_pandas(table[5000:], preserve_index=False)
+        pq.write_table(table.append_column("a", table["a"]), path / "2.parquet")
+        options = {"label": "label", "sensitive_features": "group"}
+        with pytest.raises(ValueError, match=r"2.parquet has two columns called 'a'"):
+            FairClassifier().fit_parquet(path, columns=["a", "b"], **options)
+
+    def test_files_without_rows(self, folder):
+        path, table = folder
+        table[:0].assign(label=None).to_parquet(path / "0.parquet")
+        model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
+            path, label="label", sensitive_features="group", columns=["a", "b"]
+        )
+        assert model.classes_.tolist() == ["no", "yes"]
+
+    def test_folders_that_name_values(self, folder):
+        path, table = folder
+        table.to_parquet(path / "parted", partition_cols=["group"])
+        with pytest.raises(FileNotFoundError, match=r"in folders such as 'group=g0'"):
+            FairClassifier().fit_parquet(
+                path / "parted", label="label", sensitive_features="group", columns=["a"]
+            )
+
 
         X, y, z = make_rows(4000)
         table = pd.DataFrame(X, columns=list("abcdef"))
