@@ -1026,6 +1026,27 @@ class TestDask:
         with pytest.raises(ValueError, match="sensitive_features has 599 rows, X has 600"):
             model.predict(lazy, sensitive_features=z[1:])
 
+    def test_averages(self):
+        """What is drawn depends on the rows, not on how they are parted."""
+        import dask.array as da
+
+        X, y, z = make_rows(3000)
+        model = FairClassifier(max_iter=20, tau=0.9, random_state=0)
+        mixed = model.fit(X, y, sensitive_features=z).averaged()
+        assert len(mixed.weights_) > 1
+        lazy = [da.from_array(X, chunks=(n, -1)) for n in (1000, 700)]
+        for method in ("predict", "predict_proba"):
+            a, b = (getattr(mixed, method)(v) for v in lazy)
+            assert isinstance(a, da.Array)
+            assert a.shape == getattr(mixed, method)(X).shape
+            np.testing.assert_array_equal(a.compute(), b.compute())
+        np.testing.assert_array_equal(a.compute(), mixed.predict_proba(X))
+        share = mixed.predict_proba(X)[:, 1]
+        found = mixed.predict(lazy[0]).compute()
+        np.testing.assert_array_equal(found[share == 0], 0)
+        np.testing.assert_array_equal(found[share == 1], 1)
+        assert found.mean() == pytest.approx(share.mean(), abs=0.02)
+
     def test_arrays_in_memory_are_refused(self):
         X, y, z = make_rows(300)
         with pytest.raises(ValueError, match="X is none"):

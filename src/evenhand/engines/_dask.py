@@ -27,10 +27,10 @@ from evenhand.engines._parts import (
     coded,
     part_facts,
 )
-from evenhand.engines._rows import MemoryRows, Rows, Share
+from evenhand.engines._rows import MemoryRows, Rows, Share, row_numbers
 from evenhand.rates import crossed
 
-__all__ = ["DaskRows", "dask_facts", "dask_parts", "dask_score", "on_partitions"]
+__all__ = ["DaskRows", "dask_facts", "dask_parts", "dask_score", "drawn", "on_partitions"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -258,3 +258,10 @@ def _right(model: Any, part: Part) -> FloatArray:
     weight = np.ones(n) if part.weight is None else as_weights(part.weight)
     answer = model.predict(part.X, sensitive_features=part.sensitive)
     return np.array([weight[answer == np.asarray(part.y)].sum(), weight.sum()])
+
+
+def drawn(pick: Callable[..., FloatArray], answers: da.Array, seed: int, dtype: Any) -> da.Array:
+    """Array of ``pick(answers, numbers)``, with a random number for each row wherever it is."""
+    rows = da.arange(answers.shape[0], chunks=answers.chunks[0])
+    numbers = rows.map_blocks(row_numbers, seed, dtype=np.float64)
+    return da.blockwise(pick, "i", answers, "ij", numbers, "i", concatenate=True, dtype=dtype)
