@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import NOTION_NAMES, as_layout
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.model_selection import KFold
 
 import evenhand.engines._rows as memory
 import evenhand.frontier as frontier_module
@@ -33,6 +35,12 @@ def make_rows(n=3001, groups=2, labels=2, seed=0, dtype=np.float64):
     score = X @ np.linspace(1, -1, 6) + rng.logistic(size=n)
     y = np.digitize(score, np.quantile(score, np.arange(1, labels) / labels))
     return X, y, z
+
+
+def with_value(X, value, row=400, column=1):
+    X = np.array(X)
+    X[row, column] = value
+    return X
 
 
 def assert_same_moments(found, expected, tolerance):
@@ -205,20 +213,107 @@ class TestTorch:
         ("change", "message"),
         [
             (lambda X, y, z: (X[:, 0], y, z), "X has 1 dimensions"),
-            (lambda X, y, z: (X[:0], y[:0], z[:0]), "0 rows"),
-            (lambda X, y, z: (X * np.nan, y, z), "NaN or infinite"),
+            (lambda X, y, z: (X[:0], y[:0], z[:0]), "X has no rows"),
+            (lambda X, y, z: (X[:, :0], y, z), "X has no columns"),
+            (lambda X, y, z: (X * np.nan, y, z), "column 0 of X contains NaN or infinite"),
+            (lambda X, y, z: (X + 0j, y, z), "X holds complex numbers"),
+            (lambda X, y, z: (X, None, z), "requires y to be passed"),
             (lambda X, y, z: (X, y[:-1], z), "y has 499 rows, X has 500"),
             (lambda X, y, z: (X, y, z[:-1]), "sensitive_features has 499 rows"),
             (lambda X, y, z: (X, y * 0, z), "y has one class"),
             (lambda X, y, z: (X, y, z * 0), "has 1 group"),
             (lambda X, y, z: (X, y, None), "the groups are missing"),
-            (lambda X, y, z: (X * 1e100, y, z), "too large"),
+            (lambda X, y, z: (X * 1e100, y, z), "column 0 of X has values up to .* in float64"),
         ],
     )
     def test_bad_input(self, torch, change, message):
         X, y, z = change(*(torch.as_tensor(v) for v in make_rows(500)))
         with pytest.raises(ValueError, match=message):
             FairClassifier().fit(X, y, sensitive_features=z)
+
+    def test_what_is_missing_in_rows_that_do_not_count(self, torch):
+        X, y, z = make_rows(500)
+        weight = np.arange(500) % 2
+        with pytest.raises(ValueError, match="column 1 of X contains NaN"):
+            FairClassifier().fit(
+                torch.as_tensor(with_value(X, np.nan)),
+                y,
+                sensitive_features=z,
+                sample_weight=weight,
+            )
+
+    @pytest.mark.parametrize("change", ["bfloat16", "half", "to_sparse", "to_sparse_csr"])
+    @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+    def test_tensors_that_numpy_does_not_have(self, torch, change):
+        X, y, z = make_rows(500)
+        X = np.round(X)  # so that all of them hold it
+        settings = {"max_iter": 5, "tau": 0.1}
+        given = getattr(torch.as_tensor(X), change)()
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+        model = FairClassifier(**settings).fit(given, torch.as_tensor(y), sensitive_features=z)
+        np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-4)
+        np.testing.assert_array_equal(model.predict(given), model.predict(X))
+
+    def test_narrow_labels_groups_and_weights(self, torch):
+        X, y, z = map(torch.as_tensor, make_rows(500))
+        model = FairClassifier(max_iter=5, tau=0.1).fit(
+            X,
+            y.bfloat16(),
+            sensitive_features=z.bfloat16(),
+            sample_weight=torch.ones(500, dtype=torch.bfloat16),
+        )
+        assert model.classes_.tolist() == model.groups_.tolist() == [0, 1]
+
+    @pytest.mark.parametrize("device", ["cuda:99", "nonsense", "meta"])
+    @pytest.mark.parametrize("tensor", [True, False])
+    def test_devices_that_are_not_there(self, torch, device, tensor):
+        X, y, z = make_rows(100)
+        model = FairClassifier(engine="torch", device=device)
+        with pytest.raises(ValueError, match=f"device='{device}' cannot be used"):
+            model.fit(torch.as_tensor(X) if tensor else X, y, sensitive_features=z)
+
+    def test_splitters(self, torch):
+        X, y, z = make_rows(500)
+        settings = {"selection": "crossfit", "cv": KFold(3), "max_iter": 5, "tau": 0.1}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+        model = FairClassifier(**settings).fit(torch.as_tensor(X), y, sensitive_features=z)
+        np.testing.assert_allclose(model.held_out_.rate, expected.held_out_.rate)
+
+    def test_arrays_that_cannot_be_written_to(self, torch, monkeypatch):
+        """PyTorch warns of them once in a process; here it does each time."""
+        as_tensor = torch.as_tensor
+
+        def warned(values, **kwargs):
+            if isinstance(values, np.ndarray) and not values.flags.writeable:
+                warnings.warn("The given NumPy array is not writable, and", stacklevel=2)
+            return as_tensor(values, **kwargs)
+
+        monkeypatch.setattr(torch, "as_tensor", warned)
+        X, y, z = make_rows(500)
+        X.setflags(write=False)
+        FairClassifier(max_iter=5, tau=0.1, engine="torch").fit(X, y, sensitive_features=z)
+
+    def test_numpy_takes_tensors(self, torch, monkeypatch):
+        from evenhand.engines import _torch
+
+        monkeypatch.setattr(_torch, "TorchRows", None)
+        X, y, z = make_rows(500)
+        settings = {"max_iter": 5, "tau": 0.1}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+        model = FairClassifier(engine="numpy", **settings)
+        model.fit(*map(torch.as_tensor, (X, y)), sensitive_features=torch.as_tensor(z))
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+    def test_score(self, torch, device):
+        X, y, z = make_rows(500)
+        weight = np.random.default_rng(0).random(500)
+        model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+        tensors = [torch.as_tensor(v, dtype=torch.float64, device=device) for v in (X, y, weight)]
+        found = model.score(*(v.requires_grad_() for v in tensors))
+        assert found == pytest.approx(model.score(X, y, weight))
+        assert model.score(X, y[:, None]) == model.score(X, y)
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            model.score(X, y[:-1])
 
     def test_another_number_of_columns(self, torch):
         X, y, z = make_rows(500)
@@ -487,7 +582,7 @@ class TestFiles:
         ("change", "message"),
         [
             ({"label": "lable"}, "1.parquet has no column 'lable'"),
-            ({"columns": None, "label": "a"}, "column 'label' holds"),
+            ({"columns": None, "label": "a"}, r"column 'label' of 1.parquet holds"),
             ({"path": "nowhere/*.parquet"}, "no Parquet file is at 'nowhere"),
         ],
     )
@@ -533,8 +628,14 @@ class TestFiles:
         assert model.feature_names_in_.tolist() == list("abcdef")
 
     def test_what_needs_the_table_is_refused(self, folder):
-        for settings in ({"bins": 3}, {"extra_column": "noise"}, {"engine": "torch"}):
-            with pytest.raises(ValueError, match=r"in memory|in parts"):
+        for settings in (
+            {"bins": 3},
+            {"extra_column": "noise"},
+            {"device": "cpu"},
+            {"engine": "torch"},
+            {"engine": "dask"},
+        ):
+            with pytest.raises(ValueError, match=r"in memory|not for a table in files"):
                 FairClassifier(**settings).fit_parquet(
                     folder[0], label="label", sensitive_features="group", columns=["a"]
                 )
@@ -543,9 +644,58 @@ class TestFiles:
         path, table = folder
         table.loc[8000, "c"] = np.nan
         table[5000:].to_parquet(path / "2.parquet")
-        with pytest.raises(ValueError, match="NaN or infinite"):
+        with pytest.raises(ValueError, match="column 'c' of X contains NaN or infinite"):
             FairClassifier().fit_parquet(
                 path, label="label", sensitive_features="group", columns=list("abc")
+            )
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda t: t.assign(b="x"), r"column 'b' of 2.parquet holds .*string, not numbers"),
+            (lambda t: t.assign(weight="1"), r"column 'weight' of 2.parquet holds .*string, not"),
+            (lambda t: t.assign(label=1), r"'label' holds text in 1.parquet and numbers in 2"),
+            (lambda t: t.assign(group=True), r"'group' holds text in 1.parquet and booleans in 2"),
+            (lambda t: t.assign(weight=-1.0), "sample_weight must be finite and not negative"),
+        ],
+    )
+    def test_files_that_differ(self, folder, change, message):
+        path, table = folder
+        change(table[5000:]).to_parquet(path / "2.parquet")
+        with pytest.raises(ValueError, match=message):
+            FairClassifier().fit_parquet(
+                path,
+                label="label",
+                sensitive_features="group",
+                columns=["a", "b"],
+                sample_weight="weight",
+            )
+
+    def test_columns_of_one_name(self, folder):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path, table = folder
+        table = pa.Table.from_pandas(table[5000:], preserve_index=False)
+        pq.write_table(table.append_column("a", table["a"]), path / "2.parquet")
+        options = {"label": "label", "sensitive_features": "group"}
+        with pytest.raises(ValueError, match=r"2.parquet has two columns called 'a'"):
+            FairClassifier().fit_parquet(path, columns=["a", "b"], **options)
+
+    def test_files_without_rows(self, folder):
+        path, table = folder
+        table[:0].assign(label=None).to_parquet(path / "0.parquet")
+        model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
+            path, label="label", sensitive_features="group", columns=["a", "b"]
+        )
+        assert model.classes_.tolist() == ["no", "yes"]
+
+    def test_folders_that_name_values(self, folder):
+        path, table = folder
+        table.to_parquet(path / "parted", partition_cols=["group"])
+        with pytest.raises(FileNotFoundError, match=r"in folders such as 'group=g0'"):
+            FairClassifier().fit_parquet(
+                path / "parted", label="label", sensitive_features="group", columns=["a"]
             )
 
     def test_memory_maps(self, tmp_path):
@@ -705,12 +855,32 @@ class TestDask:
     @pytest.mark.parametrize(
         ("settings", "change", "message"),
         [
-            ({}, lambda X, y, z: (X, y[:-1], z), "2999"),
+            ({}, lambda X, y, z: (X, y[:-1], z), "y has 2999 rows, X has 3000"),
+            ({}, lambda X, y, z: (X, y, z[:-1]), "sensitive_features has 2999 rows"),
             ({}, lambda X, y, z: (X, y, None), "the groups are missing"),
-            ({}, lambda X, y, z: (X * np.nan, y, z), "NaN or infinite"),
+            (
+                {},
+                lambda X, y, z: (X, y, ["f", "m", np.nan] * 1000),
+                "sensitive_features has .* missing values",
+            ),
+            ({}, lambda X, y, z: (X, None, z), "requires y to be passed"),
+            ({}, lambda X, y, z: (X, np.c_[y, y], z), "y has 2 dimensions"),
+            ({}, lambda X, y, z: (X * np.nan, y, z), "column 0 of X contains NaN or infinite"),
+            ({}, lambda X, y, z: (X * 1e100, y, z), "column 0 of X has values .* in float64"),
+            ({}, lambda X, y, z: (X * 1j, y, z), "column 0 of X holds .* no real number"),
+            ({}, lambda X, y, z: (X[:, 0], y, z), "X has 1 dimensions"),
+            ({}, lambda X, y, z: (X[:, :, None], y, z), "X has 3 dimensions"),
+            ({}, lambda X, y, z: (X[:, :0], y, z), "X has no columns"),
+            ({}, lambda X, y, z: (X[:0], y[:0], z[:0]), "X has no rows"),
             ({}, lambda X, y, z: (X, y * 0, z), "y has one class"),
+            (
+                {},
+                lambda X, y, z: (X, np.array([1, "1", 0] * 1000, object), z),
+                "y mixes types .*int, str",
+            ),
             ({"bins": 3}, lambda X, y, z: (X, y, z), "bins=3 is for tables in memory"),
-            ({"engine": "numpy"}, lambda X, y, z: (X, y, z), "X is a Dask collection"),
+            ({"device": "cpu"}, lambda X, y, z: (X, y, z), "device='cpu' is for tables in memory"),
+            ({"engine": "numpy"}, lambda X, y, z: (X, y, z), "not for a Dask collection"),
         ],
     )
     def test_bad_input(self, settings, change, message):
@@ -720,6 +890,171 @@ class TestDask:
         X, y, z = change(da.from_array(X, chunks=(1000, -1)), y, z)
         with pytest.raises(ValueError, match=message):
             FairClassifier(**settings).fit(X, y, sensitive_features=z)
+
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (np.ones((3000, 1)), "sample_weight has 2 dimensions"),
+            (np.ones(2999), "sample_weight has 2999 rows, X has 3000"),
+            (np.full(3000, "x"), "sample_weight holds 'x', which is no real number"),
+            (np.full(3000, -1.0), "sample_weight must be finite and not negative"),
+            (np.zeros(3000), "sample_weight is zero for every row"),
+        ],
+    )
+    def test_bad_weights(self, weight, message):
+        import dask.array as da
+
+        X, y, z = make_rows(3000)
+        X = da.from_array(X, chunks=(1000, -1))
+        for given in (weight, da.from_array(weight, chunks=1000)):
+            with pytest.raises(ValueError, match=message):
+                FairClassifier().fit(X, y, sensitive_features=z, sample_weight=given)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda t: t.assign(b=np.nan), "column 'b' of X contains NaN"),
+            (lambda t: t.assign(b=pd.array([1, pd.NA] * 250, "Int64")), "column 'b' .* NaN"),
+            (lambda t: t.assign(b="x"), "column 'b' of X holds 'x', which is no real number"),
+            (lambda t: t.assign(b=pd.Timestamp("2020")), "column 'b' of X holds '2020"),
+            (lambda t: t["a"], "X has 1 dimensions"),
+            (lambda t: t.rename(columns={"a": 0}), "all input features have string names"),
+        ],
+    )
+    def test_bad_frames(self, change, message):
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(500)
+        table = change(pd.DataFrame(X, columns=list("abcdef")))
+        with pytest.raises((TypeError, ValueError), match=message):
+            FairClassifier().fit(
+                dd.from_pandas(table, npartitions=2, sort=False), y, sensitive_features=z
+            )
+
+    def test_columns_called_by_numbers(self):
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(500)
+        table = pd.DataFrame(X, columns=list("abcdef"))
+        model = FairClassifier(max_iter=5, tau=0.1)
+        for names, known in ((list("abcdef"), True), (range(6), False)):
+            frame = dd.from_pandas(table.set_axis(names, axis=1), npartitions=2)
+            model.fit(frame, y, sensitive_features=z)
+            assert hasattr(model, "feature_names_in_") == known
+
+    def test_what_is_missing_in_rows_that_do_not_count(self):
+        import dask.array as da
+
+        X, y, z = make_rows(500)
+        weight = np.arange(500) % 2
+        lazy = da.from_array(with_value(X, np.nan), chunks=(250, -1))
+        with pytest.raises(ValueError, match="column 1 of X contains NaN"):
+            FairClassifier().fit(lazy, y, sensitive_features=z, sample_weight=weight)
+
+    @pytest.mark.parametrize("make", [coo_matrix, csc_matrix, csr_matrix])
+    def test_sparse_blocks(self, make):
+        import dask.array as da
+
+        X, y, z = make_rows(500)
+        weight = np.arange(500) % 2
+        settings = {"max_iter": 5, "tau": 0.1}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        blocks = da.from_array(X, chunks=(250, -1)).map_blocks(make, dtype=float)
+        model = FairClassifier(**settings)
+        model.fit(blocks, y, sensitive_features=z, sample_weight=weight)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+        assert model.score(blocks, y) == expected.score(X, y)
+
+    def test_a_column_of_labels_and_one_weight_for_all(self):
+        import dask.array as da
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(500)
+        lazy = da.from_array(X, chunks=(250, -1))
+        labels = dd.from_pandas(pd.DataFrame({"y": y}), npartitions=2)
+        settings = {"max_iter": 5, "tau": 0.1}
+        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=2)
+        for given in (y[:, None], da.from_array(y[:, None], chunks=(250, 1)), labels):
+            with pytest.warns(DataConversionWarning, match="column-vector"):
+                model = FairClassifier(**settings).fit(
+                    lazy, given, sensitive_features=z, sample_weight=2
+                )
+            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+
+    def test_score(self, monkeypatch):
+        import dask.array as da
+        import dask.dataframe as dd
+
+        from evenhand.engines import _dask
+
+        X, y, z = make_rows(600)
+        weight = np.random.default_rng(0).random(600)
+        settings = {"max_iter": 5, "tau": 0.1, "group_cuts": True}
+        model = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+        expected = model.score(X, y, weight, sensitive_features=z)
+        frame = dd.from_pandas(pd.DataFrame(X).assign(y=y, z=z, w=weight), npartitions=3)
+        frame = dd.concat([frame, frame[frame["y"] > 1]])  # and partitions without rows
+        arrays = [da.from_array(v, chunks=(250, *v.shape[1:])) for v in (X, y, weight, z)]
+        frames = [frame[list(range(6))], frame["y"], frame["w"], frame["z"]]
+        compute, sizes = _dask.compute, []
+
+        def spied(*args, **kwargs):
+            found = compute(*args, **kwargs)
+            sizes.extend(map(np.size, found))
+            return found
+
+        monkeypatch.setattr(_dask, "compute", spied)
+        for table in (arrays, frames, [arrays[0], y, weight, z]):
+            found = model.score(*table[:3], sensitive_features=table[3])
+            assert found == pytest.approx(expected)
+        assert max(sizes) == 2
+        assert len(model.predict(frames[0], sensitive_features=frames[3]).compute()) == 600
+        with pytest.raises(ValueError, match="y has 599 rows, X has 600"):
+            model.score(arrays[0], y[:-1], sensitive_features=z)
+        with pytest.raises(ValueError, match="zero for every row"):
+            model.score(arrays[0], y, 0 * weight, sensitive_features=z)
+
+    def test_groups_that_predictions_need(self):
+        import dask.array as da
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(600)
+        lazy = da.from_array(X, chunks=(200, -1))
+        model = FairClassifier(max_iter=5, tau=0.1, group_cuts=True)
+        with pytest.raises(NotFittedError):
+            model.predict(lazy)
+        model.fit(X, y, sensitive_features=z)
+        for method in ("predict", "predict_proba", "decision_function"):
+            with pytest.raises(ValueError, match="needs the group of each row"):
+                getattr(model, method)(lazy)
+        with pytest.raises(ValueError, match="needs the group of each row"):
+            model.score(lazy, y)
+        other = dd.from_pandas(pd.Series(z), npartitions=2)
+        with pytest.raises(ValueError, match="sensitive_features has 2 partitions, X has 3"):
+            model.predict(lazy, sensitive_features=other)
+        with pytest.raises(ValueError, match="sensitive_features has 599 rows, X has 600"):
+            model.predict(lazy, sensitive_features=z[1:])
+
+    def test_averages(self):
+        """What is drawn depends on the rows, not on how they are parted."""
+        import dask.array as da
+
+        X, y, z = make_rows(3000)
+        model = FairClassifier(max_iter=20, tau=0.9, random_state=0)
+        mixed = model.fit(X, y, sensitive_features=z).averaged()
+        assert len(mixed.weights_) > 1
+        lazy = [da.from_array(X, chunks=(n, -1)) for n in (1000, 700)]
+        for method in ("predict", "predict_proba"):
+            a, b = (getattr(mixed, method)(v) for v in lazy)
+            assert isinstance(a, da.Array)
+            assert a.shape == getattr(mixed, method)(X).shape
+            np.testing.assert_array_equal(a.compute(), b.compute())
+        np.testing.assert_array_equal(a.compute(), mixed.predict_proba(X))
+        share = mixed.predict_proba(X)[:, 1]
+        found = mixed.predict(lazy[0]).compute()
+        np.testing.assert_array_equal(found[share == 0], 0)
+        np.testing.assert_array_equal(found[share == 1], 1)
+        assert found.mean() == pytest.approx(share.mean(), abs=0.02)
 
     def test_arrays_in_memory_are_refused(self):
         X, y, z = make_rows(300)
@@ -795,6 +1130,67 @@ class TestCluster:
         thread.join()
         assert killed[0] < done
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
+
+
+class TestLikeMemory:
+    """What in-memory tables give, the engines give as well."""
+
+    @pytest.fixture(params=["torch", "dask", "parquet"])
+    def fit(self, request, tmp_path):
+        """Fit an engine to arrays in memory."""
+        pytest.importorskip("pyarrow" if request.param == "parquet" else request.param)
+
+        def fit(model, X, y, z, weight=None):
+            if request.param == "parquet":
+                table = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=z)
+                table.assign(w=weight).to_parquet(tmp_path / "t.parquet", row_group_size=700)
+                return model.fit_parquet(
+                    tmp_path,
+                    label="y",
+                    sensitive_features="z",
+                    columns=list("abcdef"),
+                    sample_weight=None if weight is None else "w",
+                )
+            if request.param == "torch":
+                torch = pytest.importorskip("torch")
+                torch.set_num_threads(1)
+                X = torch.as_tensor(X)
+            else:
+                X = pytest.importorskip("dask.array").from_array(X, chunks=(700, -1))
+            return model.fit(X, y, sensitive_features=z, sample_weight=weight)
+
+        return fit
+
+    def test_certificates_with_weights_that_are_alike(self, fit):
+        X, y, z = make_rows(2000)
+        settings = {"selection": "certified", "max_iter": 5, "tau": 0.3, "random_state": 0}
+        plain = fit(FairClassifier(**settings), X, y, z)
+        for one in (1, 0.3):
+            weighted = fit(FairClassifier(**settings), X, y, z, np.full(2000, one))
+            assert weighted.guarantee_.certified
+            assert weighted.guarantee_ == plain.guarantee_
+        tripled = fit(FairClassifier(**settings), X, y, z, np.full(2000, 3.0)).held_out_
+        np.testing.assert_array_equal(tripled.counts.sum(axis=(1, 2, 3)), tripled.n_rows)
+        with pytest.raises(ValueError, match="differs from row to row"):
+            fit(FairClassifier(**settings), X, y, z, 1.0 + np.arange(2000) % 2)
+
+    def test_weighted_rows_have_no_bounds(self, fit):
+        X, y, z = make_rows(2000)
+        model = FairClassifier(selection="holdout", max_iter=5, tau=0.1, random_state=0)
+        assert np.isfinite(fit(model, X, y, z).held_out_.bound).any()
+        assert np.isnan(fit(model, X, y, z, 1.0 + np.arange(2000) % 2).held_out_.bound).all()
+
+    def test_types_of_labels_and_groups(self, fit, request):
+        X, y, z = make_rows(2000)
+        y, z = np.array(["no", "yes"])[y], np.array(["f", "m"])[z]
+        model = FairClassifier(max_iter=5, tau=0.1)
+        if "parquet" in request.node.name:
+            y, z = pd.Series(y), pd.Series(z)  # as a file has them
+        for labels in (y, y.astype(object)):
+            expected = FairClassifier(max_iter=5, tau=0.1).fit(X, labels, sensitive_features=z)
+            fit(model, X, labels, z)
+            assert model.classes_.dtype == expected.classes_.dtype
+            assert model.groups_.dtype == expected.groups_.dtype
 
 
 def test_sums_are_those_of_one_block():

@@ -438,7 +438,7 @@ command, seed, **params
     )
     model: FairClassifier = pipeline[-1]
     model._validate_params()
-    model._check_parts()
+    model._check_parts("dask", "a table in parts")
     for name, wanted in (pipeline.bins or {}).items():
         if np.ndim(wanted) == 0:
             raise ValueError(
@@ -512,7 +512,7 @@ def _coded(
             f"all rows of the group {alone[0]!r} were drawn for the test; use another --seed or a "
             "smaller --test-size."
         )
-    coding, rows = model._coding(facts, n_inputs, False)
+    coding, rows = model._coding(facts, False)
     train = DaskRows(parts, facts, coding, n_inputs)
     if not n_rows:
         return rows, train, None

@@ -31,6 +31,7 @@ from scipy.optimize import linprog
 from sklearn.utils import check_random_state
 
 from evenhand.frontier import Point
+from evenhand.inputs import is_dask
 from evenhand.rates import AnyRate, overall_accuracy
 
 __all__ = ["AveragedClassifier", "Mixture", "best_mixture", "check_linear", "mix", "to_spare"]
@@ -241,6 +242,19 @@ class AveragedClassifier:
         every = [m.predict(X, sensitive_features=sensitive_features) for m in self.estimators_]
         return np.searchsorted(self.classes_, np.column_stack(every))
 
+    def _on_dask(self, method: str, X: Any, sensitive_features: Any, n: int, dtype: Any) -> Any:
+        """Have n numbers for each row of a Dask collection, as an array still to compute."""
+        from evenhand.engines._dask import on_partitions
+
+        groups = self.estimators_[0]._dask_groups(sensitive_features)
+        return on_partitions(self, method, X, groups, shape=(n,), dtype=dtype)
+
+    def _pick(self, answers: NDArray[np.intp], numbers: FloatArray) -> NDArray[Any]:
+        """Label of each row by the point that a number from 0 to 1 draws."""
+        ends = np.cumsum(self.weights_)
+        drawn = np.searchsorted(ends / ends[-1], numbers, side="right")
+        return self.classes_[answers[np.arange(len(answers)), drawn]]
+
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row, by a point drawn for it.
 
@@ -254,12 +268,18 @@ class AveragedClassifier:
         Returns
         -------
         ndarray of shape (n_samples,)
-            Values of ``classes_``.
+            Values of ``classes_``. Of Dask collections an array that is still to compute; its draws
+            depend on the rows' numbers, not on their partitions.
         """
-        answers = self._answers(X, sensitive_features)
         random = check_random_state(self.random_state)
-        drawn = random.choice(len(self.weights_), size=len(answers), p=self.weights_)
-        return self.classes_[answers[np.arange(len(answers)), drawn]]
+        if is_dask(X):
+            from evenhand.engines._dask import drawn
+
+            answers = self._on_dask("_answers", X, sensitive_features, len(self.weights_), np.intp)
+            seed = int(random.randint(2**31 - 1))
+            return drawn(self._pick, answers, seed, self.classes_.dtype)
+        answers = self._answers(X, sensitive_features)
+        return self._pick(answers, random.random_sample(len(answers)))
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Probability with which :meth:`predict` gives each label; not that of the label itself.
@@ -276,6 +296,9 @@ class AveragedClassifier:
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
+        if is_dask(X):
+            n_classes = len(self.classes_)
+            return self._on_dask("predict_proba", X, sensitive_features, n_classes, np.float64)
         answers = self._answers(X, sensitive_features)
         share = [(answers == c) @ self.weights_ for c in range(len(self.classes_))]
         return np.minimum(np.column_stack(share), 1.0)

@@ -90,8 +90,15 @@ PLACES = {
     "crossfit": "out of fold",
     "certified": "on the held-out rows",
 }
+# What needs the groups to predict, as its error calls it.
+AWARE = "a FairClassifier with group_cuts=True"
 NO_ROWS = np.empty(0, dtype=np.intp)
 View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
+
+
+def _is_coded_on_device(y: Any) -> bool:
+    """Whether labels are a tensor that needs no other check than its length."""
+    return is_tensor(y) and y.ndim == 1 and not (y.is_floating_point() or y.is_complex())
 
 
 class FairnessWarning(UserWarning):
@@ -215,7 +222,8 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         only.
     engine : {"auto", "numpy", "torch", "dask"}, default="auto"
         What computes the sums over the rows. "auto": PyTorch for a tensor, Dask for a Dask
-        collection, else NumPy. "torch" also takes arrays, which it copies to ``device``.
+        collection, else NumPy. "torch" also takes arrays, which it copies to ``device``, and
+        "numpy" tensors, which it copies to the host.
     device : str or torch.device, optional
         Where PyTorch computes; by default where a tensor is, or on a GPU if there is one.
     bins : int or list of float, optional
@@ -470,16 +478,16 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         from evenhand.engines._parts import StreamRows, part_facts
 
         self._validate_params()
-        self._check_parts()
+        self._check_parts("numpy", "a table in files")
         sensitive = (
             [sensitive_features] if isinstance(sensitive_features, str) else [*sensitive_features]
         )
         files = find_files(path)
         parts, inputs = parquet_parts(files, label, sensitive, columns, sample_weight)
-        facts = reduce(add, (part_facts(part.read()) for part in parts))
-        coding, rows = self._coding(facts, len(inputs), sample_weight is not None)
         self.n_features_in_ = len(inputs)
         self.feature_names_in_ = np.array(inputs, dtype=object)
+        facts = reduce(add, (part_facts(part.read()) for part in parts))
+        coding, rows = self._coding(facts, sample_weight is not None)
         source = StreamRows(parts, facts, coding, len(inputs))
         random = check_random_state(self.random_state)
         return self._fit_rows(rows._replace(source=source), random)
@@ -546,15 +554,16 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         ``reset=False``: the data are for an estimator that is fitted already.
         """
         find_notion(self.notion, self.degree, self.tau)  # its errors come before those of the data
+        check_labels(y)
         if is_dask(X):
             rows = self._dask_rows(X, y, sensitive_features, sample_weight)
             return rows, check_random_state(self.random_state)
         if self.engine == "dask":
             raise ValueError("engine='dask' is for Dask arrays and frames; X is none.")
-        check_labels(y)
+        X = on_host(X) if self.engine == "numpy" else X
         where = self.sensitive_feature
         table = as_table(X) if isinstance(where, int | str) else X
-        if is_tensor(X) and self.bins is None and where is None and self.extra_column == "ones":
+        if is_tensor(X) and not self._needs_table():
             rows = self._tensor_rows(X, y, sensitive_features, sample_weight, reset=reset)
             return rows, check_random_state(self.random_state)
         y, sensitive_features, sample_weight = map(on_host, (y, sensitive_features, sample_weight))
@@ -571,7 +580,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
                 dtype=list(dtype),
                 order="C",
             )
-        check_sizes(X)
+            check_sizes(X, getattr(self, "feature_names_in_", None))
         weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         groups = find_groups(table, column, where, sensitive_features, used)
         rows = code_rows(
@@ -600,18 +609,12 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         from evenhand.engines._torch import check_tensor
 
         X = check_tensor(X)
-        if reset:
-            self.n_features_in_ = int(X.shape[1])
-            self.__dict__.pop("feature_names_in_", None)
-        elif X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, but {type(self).__name__} was fitted to "
-                f"{self.n_features_in_}."
-            )
-        if y is not None:
-            y = column_or_1d(y, warn=True)
+        validate_data(self, X, y, reset=reset, skip_check_array=True)
+        if not _is_coded_on_device(y):
+            y = column_or_1d(on_host(y), warn=True)
             assert_all_finite(y, input_name="y")
             check_consistent_length(X, y)
+            check_classification_targets(y)
         return X, y
 
     def _tensor_rows(
@@ -622,10 +625,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         if sensitive_features is None:
             group_column(X, None, None)  # says so
-        X, _ = self._check_tensor(X, None, reset=reset)
-        if not (is_tensor(y) and y.ndim == 1 and not y.is_floating_point()):
-            _, y = self._check_tensor(X, on_host(y), reset=False)
-            check_classification_targets(y)
+        X, y = self._check_tensor(X, y, reset=reset)
         if not (is_tensor(sensitive_features) and sensitive_features.ndim == 1):
             sensitive_features = on_host(sensitive_features)
             sensitive_features = find_groups(X, None, None, sensitive_features, None)
@@ -638,56 +638,62 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             many = is_tensor(sensitive_features)
             sensitive_features = sensitive_features[kept] if many else sensitive_features.iloc[used]
         facts, y, z = tensor_facts(X, y, sensitive_features, weight)
-        coding, rows = self._coding(facts, int(X.shape[1]), weight is not None)
+        coding, rows = self._coding(facts, weight is not None)
         columns = tensor_columns(facts, coding, y, z, weight)
         return rows._replace(source=TorchRows(X, columns, self.device))
 
-    def _check_parts(self) -> None:
-        """Refuse what needs the whole table at hand."""
-        find_notion(self.notion, self.degree, self.tau)
+    def _needs_table(self) -> list[str]:
+        """Parameters that need the whole table at hand."""
         needs = {
             "bins": self.bins is not None,
             "sensitive_feature": self.sensitive_feature is not None,
             "extra_column": self.extra_column == "noise",
             "cv": self.selection == "crossfit" and not isinstance(self.cv, Integral),
         }
-        for name, needed in needs.items():
-            if needed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is for tables in memory, not for one in parts."
-                )
-        if self.engine == "torch":
-            raise ValueError("engine='torch' is for arrays and tensors, not for a table in parts.")
+        return [name for name, needed in needs.items() if needed]
 
-    def _coding(self, facts: Any, n_features: int, weighted: bool) -> tuple[Any, CodedRows]:
+    def _check_parts(self, engine: str, table: str) -> None:
+        """Refuse what is not for a table in parts, and other engines than the one that has it."""
+        find_notion(self.notion, self.degree, self.tau)
+        refused = self._needs_table() + (["device"] if self.device is not None else [])
+        if refused:
+            raise ValueError(
+                f"{refused[0]}={getattr(self, refused[0])!r} is for tables in memory, not for one "
+                "in parts."
+            )
+        if self.engine not in ("auto", engine):
+            raise ValueError(f"engine={self.engine!r} is not for {table}; use engine='auto'.")
+
+    def _coding(self, facts: Any, weighted: bool) -> tuple[Any, CodedRows]:
         """Codes of a table in parts, and its rows but for their source."""
         coding, rows = code_facts(
             facts,
-            n_features=n_features,
+            names=getattr(self, "feature_names_in_", None),
             min_group_size=self.min_group_size,
             weighted=weighted,
             survey=self.survey_weights,
             flip=lambda classes: self._label_order(classes)[-1] != classes[-1],
         )
+        if self.selection == "certified" and weighted:
+            check_unweighted(np.array(facts.extremes))
         self._check_labels(rows.classes)
         return coding, rows
 
     def _dask_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> CodedRows:
         """Rows of Dask collections, coded where they are."""
         from evenhand.engines._dask import DaskRows, dask_facts, dask_parts
+        from evenhand.engines._parts import check_shape
 
-        self._check_parts()
-        if self.engine == "numpy":
-            raise ValueError("engine='numpy' is for tables in memory; X is a Dask collection.")
+        self._check_parts("dask", "a Dask collection")
         if sensitive_features is None:
             group_column(X, None, None)  # says so
+        check_shape(X)
+        # A frame's columns are those of its empty pandas frame.
+        table = X._meta if hasattr(X, "columns") else X
+        validate_data(self, table, y, skip_check_array=True)
         parts = dask_parts(X, y, sensitive_features, sample_weight)
         facts = dask_facts(parts)
-        coding, rows = self._coding(facts, int(X.shape[1]), sample_weight is not None)
-        self.n_features_in_ = int(X.shape[1])
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        coding, rows = self._coding(facts, sample_weight is not None)
         return rows._replace(source=DaskRows(parts, facts, coding, int(X.shape[1])))
 
     def _check_labels(self, classes: NDArray[Any]) -> None:
@@ -799,8 +805,6 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         self, rows: CodedRows, source: Rows, random: np.random.RandomState
     ) -> list[tuple[Any, Any]]:
         """As :meth:`_parts`, of rows that are elsewhere: each is drawn by itself."""
-        if self.selection == "certified" and source.weighted:
-            check_unweighted(np.array([1.0, 2.0]))
         seed = int(random.randint(2**31 - 1))
         n = int(self.cv) if self.selection == "crossfit" else 1
         edges = np.linspace(0, 1, n + 1) if n > 1 else [0.0, self.holdout]
@@ -848,15 +852,17 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
     def _measure(self, rows: CodedRows, n_fitted: int) -> HeldOut:
         """Measure the points on held-out rows."""
-        points = self.frontier_
-        if self.selection == "certified":
-            points = candidates(points)
-            rows = rows._replace(weight=None)  # if there are any, they are all alike
+        certified = self.selection == "certified"
+        points = candidates(self.frontier_) if certified else self.frontier_
+        counts = self._count(points, rows)
+        if certified:
+            # Weights, if there are any, are all alike; the bounds count rows.
+            counts = np.rint(counts * (rows.n_rows / counts[-1].sum()))
         return HeldOut.from_counts(
             points,
-            self._count(points, rows),
+            counts,
             self._rate,
-            delta=self.delta if rows.weight is None else None,
+            delta=self.delta if certified or not rows.weighted else None,
             n_rows=rows.n_rows,
             n_fitted=n_fitted,
         )
@@ -1127,7 +1133,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
                 at = int(column[0]) if len(column) else None
                 sensitive_features = find_groups(table, at, self.sensitive_feature, None, None)
             group = code_known_groups(
-                "a FairClassifier with group_cuts=True",
+                AWARE,
                 self.groups_,
                 sensitive_features,
                 checked.shape[0],
@@ -1146,7 +1152,19 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         """Have a method's result for Dask collections, as a Dask array that is still to compute."""
         from evenhand.engines._dask import on_partitions
 
-        return on_partitions(self, method, X, sensitive_features)
+        groups, n = self._dask_groups(sensitive_features), len(self.classes_)
+        wide = method == "predict_proba" or (method == "decision_function" and n > 2)
+        dtype = self.classes_.dtype if method == "predict" else np.float64
+        return on_partitions(self, method, X, groups, shape=(n,) if wide else (), dtype=dtype)
+
+    def _dask_groups(self, sensitive_features: Any) -> Any:
+        """Give groups if predictions need them; refuse at once that they are missing."""
+        check_is_fitted(self)
+        if not self._by_group:
+            return None
+        if sensitive_features is None and self.sensitive_feature is None:
+            code_known_groups(AWARE, self.groups_, None, 0)  # says so
+        return sensitive_features
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row.
@@ -1190,8 +1208,15 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         float
             Share of right predictions.
         """
-        right = self.predict(X, sensitive_features=sensitive_features) == np.asarray(y)
-        return float(np.average(right, weights=sample_weight))
+        if is_dask(X):
+            from evenhand.engines._dask import dask_score
+
+            groups = self._dask_groups(sensitive_features)
+            return dask_score(self, X, y, groups, sample_weight)
+        y, sample_weight = column_or_1d(on_host(y)), on_host(sample_weight)
+        answer = self.predict(X, sensitive_features=sensitive_features)
+        check_consistent_length(answer, y, sample_weight)
+        return float(np.average(answer == y, weights=sample_weight))
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Sigmoid or softmax of :meth:`decision_function`, scores between 0 and 1.

@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from evenhand.engines import Coding, Facts, Rows
-from evenhand.rates import as_series, check_missing, crossed, group_codes
+from evenhand.engines import Coding, Facts, Rows, check_columns, check_numbers, column_sizes
+from evenhand.rates import as_series, check_missing, crossed, group_codes, rising
 
 __all__ = [
     "CodedRows",
@@ -83,7 +83,11 @@ def is_dask(X: Any) -> bool:
 
 def on_host(values: Any) -> Any:
     """Give a tensor as NumPy's array; anything else as it is."""
-    return values.detach().cpu().numpy() if is_tensor(values) else values
+    if not is_tensor(values):
+        return values
+    from evenhand.engines._torch import as_plain
+
+    return as_plain(values).cpu().numpy()
 
 
 def as_table(X: Any) -> Any:
@@ -137,6 +141,8 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
     given = np.asarray(sample_weight)
     if given.dtype.kind in "biuf" and not given.any():
         raise ValueError("sample_weight is zero for every row; at least one must count.")
+    if given.dtype.kind not in "biuf" and given.ndim == 1:
+        check_numbers(given, "sample_weight")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     _check_weight_range(float(weight[weight > 0].min()), float(weight.max()))
     # Standard errors take a weight for a number of rows, of which each row is at least one.
@@ -214,23 +220,12 @@ def blank_groups(X: Any, column: int | None) -> Any:
     return X
 
 
-def check_sizes(X: Any) -> None:
-    """Refuse inputs so large that sums of their squares overflow."""
-    if is_tensor(X):
-        least, most = X.aminmax()
-        X = np.array([least.item(), most.item()], dtype=str(X.dtype).removeprefix("torch."))
-    limit = float(np.finfo(X.dtype).max) ** 0.25
+def check_sizes(X: Any, names: Any = None) -> None:
+    """Refuse inputs so large that sums of their squares overflow, by the names of the columns."""
     values = X.data if issparse(X) else X
-    largest = max(abs(float(values.max())), abs(float(values.min()))) if values.size else 0.0
-    if largest > limit:
-        raise ValueError(_too_large(largest, str(X.dtype)))
-
-
-def _too_large(largest: float, precision: str) -> str:
-    return (
-        f"X has values up to {largest:.3g}, too large to work with in {precision}; scale the "
-        "columns first, for instance with StandardScaler."
-    )
+    limit = float(np.finfo(X.dtype).max) ** 0.25
+    if values.size and max(values.max(), -values.min()) > limit:
+        check_columns(column_sizes(X), X.dtype, names)
 
 
 class CodedRows(NamedTuple):
@@ -260,6 +255,11 @@ class CodedRows(NamedTuple):
     def n_rows(self) -> int:
         """How many there are."""
         return len(self.y) if self.source is None else self.source.n_samples
+
+    @property
+    def weighted(self) -> bool:
+        """Whether they have weights."""
+        return self.weight is not None if self.source is None else self.source.weighted
 
 
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
@@ -419,29 +419,38 @@ def _compared(
 
 
 def code_facts(
-    facts: Facts, *, n_features: int, min_group_size: int, weighted: bool, survey: bool, flip: Any
+    facts: Facts,
+    *,
+    names: Any,
+    min_group_size: int,
+    weighted: bool,
+    survey: bool,
+    flip: Any,
 ) -> tuple[Coding, CodedRows]:
     """Codes for a table in parts, from the facts of all, and the rows but for their source.
 
-    ``flip(classes)`` says whether the first of two labels is the favourable one.
+    ``names`` are those of the columns of X, if it has any; ``flip(classes)`` says whether the first
+    of two labels is the favourable one.
     """
+    total, squares, positive = facts.weight
+    if weighted and not positive:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
     if not sum(facts.rows):
-        raise ValueError("X has no rows.")
-    limit = float(np.finfo(np.float32 if facts.dtypes == {"float32"} else np.float64).max) ** 0.25
-    if facts.largest > limit:
-        raise ValueError(_too_large(facts.largest, "the table's precision"))
-    classes = np.unique(np.asarray(facts.labels.index))
+        raise ValueError("X has no rows; there is nothing to learn from.")
+    dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
+    check_columns(facts.largest, dtype, names)
+    classes = np.asarray(facts.labels.index)
+    classes = classes[rising(classes, "y")]
+    if facts.label_kinds == {"U"}:
+        classes = classes.astype(str)  # as in memory
     check_classification_targets(classes)
     levels, codes = group_codes(facts.groups.index.to_series())
     size = np.zeros(len(levels), dtype=np.intp)
     size[codes] = facts.groups.to_numpy()
     _check_classes(classes, levels, "", two_groups=False, two_labels=False, bins=None)
     kept, number, small = _compared(levels, size, min_group_size)
-    total, squares, positive = facts.weight
     per_weight = None
     if weighted:
-        if not positive:
-            raise ValueError("sample_weight is zero for every row; at least one must count.")
         _check_weight_range(*facts.extremes)
         mean = total / positive
         per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
@@ -449,11 +458,11 @@ def code_facts(
     coding = Coding(
         {label: i for i, label in enumerate(order.tolist())},
         dict(zip(levels.tolist(), number.tolist(), strict=True)),
-        np.float32 if facts.dtypes == {"float32"} else np.float64,
+        dtype,
         per_weight,
     )
     nothing: Any = None
-    inputs = np.arange(n_features)
+    inputs = np.arange(len(facts.largest))
     return coding, CodedRows(nothing, nothing, nothing, None, inputs, classes, kept, small)
 
 

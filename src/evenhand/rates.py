@@ -316,16 +316,21 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     except TypeError:
         raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
     groups = np.asarray(groups)
-    try:
-        order = np.argsort(groups, kind="stable")
-    except TypeError:
-        raise ValueError(
-            f"{name} mixes types that cannot be ordered "
-            f"({', '.join(sorted({type(g).__name__ for g in groups}))}); use one type."
-        ) from None
+    order = rising(groups, name)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return groups[order], rank[codes]
+
+
+def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Numbers that sort distinct values; refuse those that have no order."""
+    try:
+        return np.argsort(values, kind="stable")
+    except TypeError:
+        raise ValueError(
+            f"{name} mixes types that cannot be ordered "
+            f"({', '.join(sorted({type(v).__name__ for v in values}))}); use one type."
+        ) from None
 
 
 def crossed(values: Any, name: str) -> pd.Series:

@@ -4,7 +4,7 @@ An engine is a :class:`Rows`: it applies a function to blocks of rows and joins 
 mathematics is in :mod:`evenhand.rowmath` and the same for all.
 """
 
-from evenhand.engines._parts import Coding, Facts
+from evenhand.engines._parts import Coding, Facts, check_columns, check_numbers, column_sizes
 from evenhand.engines._rows import (
     BLOCK_ROWS,
     COMPILED_ROWS,
@@ -25,6 +25,9 @@ __all__ = [
     "Rows",
     "Share",
     "as_columns",
+    "check_columns",
+    "check_numbers",
+    "column_sizes",
     "cores",
     "share_cells",
 ]

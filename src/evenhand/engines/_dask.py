@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import reduce
@@ -14,11 +15,22 @@ import numpy as np
 from dask.base import compute, is_dask_collection, persist
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
-from evenhand.engines._parts import Coding, Facts, Part, coded, part_facts
-from evenhand.engines._rows import MemoryRows, Rows, Share
+from evenhand.engines._parts import (
+    Coding,
+    Facts,
+    Part,
+    as_weights,
+    check_lengths,
+    check_shape,
+    coded,
+    part_facts,
+)
+from evenhand.engines._rows import MemoryRows, Rows, Share, row_numbers
+from evenhand.rates import crossed
 
-__all__ = ["DaskRows", "dask_facts", "dask_parts", "on_partitions"]
+__all__ = ["DaskRows", "dask_facts", "dask_parts", "dask_score", "drawn", "on_partitions"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -27,15 +39,17 @@ T = TypeVar("T")
 FAN_IN = 8
 
 
-def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
+def _delayed_parts(collection: Any, lengths: Sequence[int] = (), name: str = "X") -> list[Any]:
     """Partitions of a collection; of an array in memory pieces of the given lengths."""
+    known = not is_dask_collection(collection) or (
+        isinstance(collection, da.Array) and not np.isnan(sum(collection.chunks[0]))
+    )
+    if lengths and known and len(collection) != sum(lengths):
+        raise ValueError(
+            f"{name} has {len(collection)} rows, X has {sum(lengths)}; they must be the same rows."
+        )
     if isinstance(collection, da.Array):
-        if lengths is not None and not np.isnan(sum(collection.chunks[0])):
-            if sum(collection.chunks[0]) != sum(lengths):
-                raise ValueError(
-                    f"X has {sum(lengths)} rows and another collection {sum(collection.chunks[0])};"
-                    " they must be the same rows."
-                )
+        if lengths and known:
             collection = collection.rechunk({0: tuple(lengths)})
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -43,13 +57,6 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] | None) -> list[Any]:
     if is_dask_collection(collection):
         # Optimised each by itself, columns of one frame may get other partitions than the inputs.
         return list(collection.to_delayed(optimize_graph=False))
-    if lengths is None:
-        raise ValueError("X is no Dask collection, though another argument is; make X one, too.")
-    if len(collection) != sum(lengths):
-        raise ValueError(
-            f"an argument has {len(collection)} rows, X has {sum(lengths)}; they must be the same "
-            "rows."
-        )
     ends = np.cumsum([0, *lengths]).tolist()
     take = collection.iloc if hasattr(collection, "iloc") else np.asarray(collection)
     return [take[i:j] for i, j in pairwise(ends)]
@@ -59,7 +66,44 @@ def _lengths(X: Any, parts: Sequence[Any]) -> list[int]:
     """Rows of each partition, counted where they are if X does not know."""
     if isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0])):
         return list(X.chunks[0])
-    return list(compute(*[delayed(len)(part) for part in parts]))
+    return list(compute(*[delayed(_n_rows)(part) for part in parts]))
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0])
+
+
+def _column_parts(column: Any, lengths: Sequence[int], n_parts: int, name: str) -> list[Any]:
+    """Partitions of a column beside X, which has ``n_parts``."""
+    if column is None:
+        return [None] * n_parts
+    parts = _delayed_parts(column, lengths, name)
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"{name} has {len(parts)} partitions, X has {n_parts}; they must be the same."
+        )
+    return parts
+
+
+def _one_label_each(y: Any) -> Any:
+    """Give labels of one dimension; of a single column with scikit-learn's warning."""
+    y = y if hasattr(y, "ndim") else np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; give y one dimension.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y has {y.ndim} dimensions; give one label per row.")
+    return y
+
+
+def _one_group_each(sensitive: Any) -> Any:
+    """Cross the columns of what is in memory, as there: an array might hide missing values."""
+    known = sensitive is None or is_dask_collection(sensitive)
+    return sensitive if known else crossed(sensitive, "sensitive_features")
 
 
 def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
@@ -67,22 +111,22 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
 
     The others are Dask collections with the same partitions, or arrays in memory.
     """
-    inputs = _delayed_parts(X, None)
+    inputs = _delayed_parts(X)
+    y, sensitive = _one_label_each(y), _one_group_each(sensitive)
+    if np.ndim(weight) > 1:
+        raise ValueError(
+            f"sample_weight has {np.ndim(weight)} dimensions; give one number per row."
+        )
     others = [v for v in (y, sensitive, weight) if v is not None]
     # Frames have partitions of their own; arrays are cut as X is.
     cut = any(isinstance(v, da.Array) or not is_dask_collection(v) for v in others)
-    lengths = _lengths(X, inputs) if cut else None
-    columns = [
-        [None] * len(inputs) if v is None else _delayed_parts(v, lengths)
-        for v in (y, sensitive, weight)
-    ]
-    for name, parts in zip(("y", "sensitive_features", "sample_weight"), columns, strict=True):
-        if len(parts) != len(inputs):
-            raise ValueError(
-                f"{name} has {len(parts)} partitions, X has {len(inputs)}; they must be the same."
-            )
+    lengths = _lengths(X, inputs) if cut else ()
+    if weight is not None and np.ndim(weight) == 0:
+        weight = np.full(sum(lengths), weight)
+    columns = {"y": y, "sensitive_features": sensitive, "sample_weight": weight}
+    parts = [_column_parts(v, lengths, len(inputs), name) for name, v in columns.items()]
     make = delayed(Part, pure=True)
-    return [make(*values) for values in zip(inputs, *columns, strict=True)]
+    return [make(*values) for values in zip(inputs, *parts, strict=True)]
 
 
 def dask_facts(parts: Sequence[Delayed]) -> Facts:
@@ -168,22 +212,24 @@ def _collect(rows: MemoryRows, what: Any) -> FloatArray:
     return rows.collect(part, *args)
 
 
-def on_partitions(model: Any, method: str, X: Any, sensitive: Any) -> da.Array:
-    """Array of what a model's method gives for each partition, to be computed where they are."""
+def on_partitions(
+    model: Any, method: str, X: Any, sensitive: Any, *, shape: tuple[int, ...], dtype: Any
+) -> da.Array:
+    """Array of what a model's method gives for each partition, to be computed where they are.
+
+    ``shape`` and ``dtype`` are those of a row's result.
+    """
+    check_shape(X)
     function = delayed(_applied, pure=False)
     shared = delayed(model, traverse=False, pure=False)
-    inputs = _delayed_parts(X, None)
+    inputs = _delayed_parts(X)
     lengths = _lengths(X, inputs)
-    groups = [None] * len(inputs) if sensitive is None else _delayed_parts(sensitive, lengths)
-    n_classes = len(model.classes_)
-    wide = method == "predict_proba" or (method == "decision_function" and n_classes > 2)
-    dtype = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
+    sensitive = _one_group_each(sensitive)
+    groups = _column_parts(sensitive, lengths, len(inputs), "sensitive_features")
     pieces = [
-        da.from_delayed(
-            function(shared, method, part, group),
-            shape=(n, n_classes) if wide else (n,),
-            dtype=dtype,
-        )
+        da.from_delayed(function(shared, method, part, group), shape=(n, *shape), dtype=dtype)
+        if n
+        else da.zeros((0, *shape), dtype=dtype)
         for part, group, n in zip(inputs, groups, lengths, strict=True)
     ]
     return da.concatenate(pieces)
@@ -191,3 +237,33 @@ def on_partitions(model: Any, method: str, X: Any, sensitive: Any) -> da.Array:
 
 def _applied(model: Any, method: str, X: Any, groups: Any) -> FloatArray:
     return np.asarray(getattr(model, method)(X, sensitive_features=groups))
+
+
+def dask_score(model: Any, X: Any, y: Any, sensitive: Any, weight: Any) -> float:
+    """Accuracy of a model; of every partition two sums leave the place where it is."""
+    check_shape(X)
+    shared = delayed(model, traverse=False, pure=False)
+    parts = dask_parts(X, y, sensitive, weight)
+    found = compute(*[delayed(_right, pure=False)(shared, part) for part in parts])
+    right, total = np.sum(found, axis=0)
+    if not total:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    return float(right / total)
+
+
+def _right(model: Any, part: Part) -> FloatArray:
+    """Weight of the rows that a model gets right, and of all."""
+    check_lengths(part)
+    n = part.X.shape[0]
+    if not n:
+        return np.zeros(2)
+    weight = np.ones(n) if part.weight is None else as_weights(part.weight)
+    answer = model.predict(part.X, sensitive_features=part.sensitive)
+    return np.array([weight[answer == np.asarray(part.y)].sum(), weight.sum()])
+
+
+def drawn(pick: Callable[..., FloatArray], answers: da.Array, seed: int, dtype: Any) -> da.Array:
+    """Array of ``pick(answers, numbers)``, with a random number for each row wherever it is."""
+    rows = da.arange(answers.shape[0], chunks=answers.chunks[0])
+    numbers = rows.map_blocks(row_numbers, seed, dtype=np.float64)
+    return da.blockwise(pick, "i", answers, "ij", numbers, "i", concatenate=True, dtype=dtype)

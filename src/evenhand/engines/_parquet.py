@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -35,6 +36,12 @@ def find_files(path: Any) -> list[Path]:
             files = [here]
         else:
             files = [Path(name) for name in sorted(glob(str(one)))]
+        if not files and here.is_dir() and (keyed := sorted(here.glob("*=*"))):
+            raise FileNotFoundError(
+                f"no Parquet file is in {str(one)!r} itself, but in folders such as "
+                f"{keyed[0].name!r}, whose values are in no file; write the table without "
+                "partitions, or fit to dask.dataframe.read_parquet of the folder."
+            )
         if not files:
             raise FileNotFoundError(f"no Parquet file is at {str(one)!r}.")
         found += files
@@ -59,12 +66,14 @@ def parquet_parts(
                 files.append((path, file.metadata, file.schema_arrow))
         except pa.ArrowInvalid:
             raise ValueError(f"{path.name} is no Parquet file, or a damaged one.") from None
-    schema = files[0][2]
+    # Files without rows need not know what their columns would hold.
+    held = [file for file in files if file[1].num_rows] or files[:1]
+    first, _, schema = held[0]
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
             raise ValueError(
-                f"{paths[0].name} has no column {name!r}; it has {', '.join(schema.names[:20])}."
+                f"{first.name} has no column {name!r}; it has {', '.join(schema.names[:20])}."
             )
     if isinstance(columns, str):
         raise ValueError(f"columns={columns!r}; give a list of names.")
@@ -85,29 +94,63 @@ def parquet_parts(
                 )
             if inputs.count(name) > 1:
                 raise ValueError(f"columns names {name!r} twice.")
-    for name in inputs:
-        kind = schema.field(name).type
-        if not any(is_(kind) for is_ in NUMBERS):
-            raise ValueError(
-                f"column {name!r} holds {kind}, not numbers; name the inputs with columns=..., or "
-                "encode it first: evenhand train FILE and fair_pipeline do."
-            )
     if not inputs:
         raise ValueError("there is no column left to learn from.")
     parts: list[PartSource] = []
-    for path, metadata, found in files:
+    for path, metadata, found in held:
         missing = sorted((set(inputs) | others) - set(found.names))
         if missing:
-            raise ValueError(
-                f"{path.name} has no column {missing[0]!r}, which {paths[0].name} has."
-            )
+            raise ValueError(f"{path.name} has no column {missing[0]!r}, which {first.name} has.")
+        _check_columns(path, found, inputs, others, weight)
+        for name in (label, *sensitive):
+            kinds = [_kind(each.field(name).type) for each in (schema, found)]
+            if kinds[0] != kinds[1]:
+                raise ValueError(
+                    f"column {name!r} holds {kinds[0]} in {first.name} and {kinds[1]} in "
+                    f"{path.name}; write them alike."
+                )
         parts += [
             RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
             for i in range(metadata.num_row_groups)
         ]
     if not parts:
-        raise ValueError(f"{paths[0].name} has no rows.")
+        raise ValueError(f"{first.name} has no rows.")
     return parts, inputs
+
+
+def _check_columns(
+    path: Path, schema: Any, inputs: Sequence[str], others: Collection[str], weight: str | None
+) -> None:
+    """Refuse names that two columns of a file have, and inputs and weights that are no numbers."""
+    count = Counter(schema.names)
+    for name in (*inputs, *others):
+        if count[name] > 1:
+            raise ValueError(f"{path.name} has two columns called {name!r}; rename one of them.")
+    for name in (*inputs, *([weight] if weight else [])):
+        kind = schema.field(name).type
+        if _is_number(kind) or (name == weight and pa.types.is_decimal(kind)):
+            continue
+        advice = (
+            "sample_weight must be numbers."
+            if name == weight
+            else "name the inputs with columns=..., or encode it first: evenhand train FILE and "
+            "fair_pipeline do."
+        )
+        raise ValueError(f"column {name!r} of {path.name} holds {kind}, not numbers; {advice}")
+
+
+def _is_number(kind: Any) -> bool:
+    return any(is_(kind) for is_ in NUMBERS)
+
+
+def _kind(kind: Any) -> str:
+    """Say what a column holds, whatever the width and the coding of its values."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_boolean(kind):
+        return "booleans"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    return "numbers" if _is_number(kind) else str(kind)
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,33 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_array
 
 from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
 from evenhand.rates import check_missing, crossed
 
-__all__ = ["Coding", "Facts", "Part", "PartSource", "StreamRows", "coded", "part_facts"]
+__all__ = [
+    "Coding",
+    "Facts",
+    "Part",
+    "PartSource",
+    "StreamRows",
+    "as_weights",
+    "check_columns",
+    "check_lengths",
+    "check_numbers",
+    "check_shape",
+    "coded",
+    "column_sizes",
+    "part_facts",
+]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -42,8 +58,11 @@ class Facts:
     rows: tuple[int, ...]
     labels: pd.Series
     groups: pd.Series
-    largest: float
+    largest: FloatArray
+    """Largest absolute value of each column of X; NaN where a value is missing."""
     dtypes: frozenset[str]
+    label_kinds: frozenset[str]
+    """Kinds of the labels' arrays, as NumPy calls them."""
     weight: tuple[float, float, int]
     """Sum of the weights, of their squares, and how many are positive."""
     extremes: tuple[float, float]
@@ -59,8 +78,9 @@ class Facts:
             self.rows + other.rows,
             self.labels.add(other.labels, fill_value=0),
             self.groups.add(other.groups, fill_value=0),
-            max(self.largest, other.largest),
+            np.maximum(self.largest, other.largest),
             self.dtypes | other.dtypes,
+            self.label_kinds | other.label_kinds,
             (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
             (low, high),
         )
@@ -78,27 +98,111 @@ def _groups(part: Part) -> pd.Series:
     return series.reset_index(drop=True)
 
 
-def _inputs(part: Part) -> Any:
-    """Give the inputs as float32 or float64; a CSR matrix stays one."""
-    X = part.X if issparse(part.X) else np.asarray(part.X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+def check_shape(X: Any) -> None:
+    """Refuse what is no table, or an empty one; not every collection knows its rows."""
+    n_dims = getattr(X, "ndim", 0)
+    if n_dims != 2:
+        raise ValueError(f"X has {n_dims} dimensions; it must have two: rows and columns.")
+    for n, what in zip(X.shape, ("rows", "columns"), strict=True):
+        if isinstance(n, Integral) and not n:
+            raise ValueError(f"X has no {what}; there is nothing to learn from.")
+
+
+def column_sizes(X: Any) -> FloatArray:
+    """Largest absolute value of each column of an array or CSR matrix; NaN if one is missing."""
+    sizes = np.zeros(X.shape[1])
+    if issparse(X):
+        np.maximum.at(sizes, X.indices, np.abs(X.data))
+    elif len(X):
+        sizes = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    return sizes
+
+
+def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
+    """Refuse missing inputs, infinite ones, and those so large that sums of squares overflow."""
+
+    def column(bad: NDArray[np.bool_]) -> str:
+        j = int(np.argmax(bad))
+        return f"column {j if names is None else names[j]!r} of X"
+
+    unknown = ~np.isfinite(sizes)
+    if unknown.any():
+        raise ValueError(
+            f"{column(unknown)} contains NaN or infinite values; fill or drop them first."
+        )
+    large = sizes > float(np.finfo(dtype).max) ** 0.25
+    if large.any():
+        raise ValueError(
+            f"{column(large)} has values up to {sizes[np.argmax(large)]:.3g}, too large to work "
+            f"with in {np.dtype(dtype).name}; scale the columns first, for instance with "
+            "StandardScaler."
+        )
+
+
+def check_numbers(values: Any, name: str) -> None:
+    """Refuse the first value that is no real number."""
+    for value in pd.Series(values).tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} holds {str(value)[:60]!r}, which is no real number; make it one, or "
+                "leave it out."
+            ) from None
+
+
+def _inputs(X: Any) -> Any:
+    """Give inputs as float32 or float64, dense or CSR, by scikit-learn's rules."""
+    try:
+        return check_array(
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except (TypeError, ValueError):
+        table = pd.DataFrame(X.data if issparse(X) else X)
+        for j, name in enumerate(table.columns):
+            check_numbers(table.iloc[:, j], "X" if issparse(X) else f"column {name!r} of X")
+        raise
+
+
+def as_weights(values: Any) -> FloatArray:
+    """Row weights as numbers; refuse what is none."""
+    try:
+        weight = check_array(
+            values,
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name="sample_weight",
+        )
+    except (TypeError, ValueError):
+        check_numbers(values, "sample_weight")
+        raise
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    return np.asarray(weight)
 
 
 def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
     """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
+    part = part._replace(X=_inputs(part.X))
     if part.weight is None:
         return part, None
-    weight = np.asarray(part.weight, dtype=np.float64)
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative.")
+    weight = as_weights(part.weight)
     if weight.all():
-        return part, None
+        return part._replace(weight=weight), None
     rows = np.flatnonzero(weight)
     y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
-    return Part(_inputs(part)[rows], y, sensitive, weight[rows]), rows
+    return Part(part.X[rows], y, sensitive, weight[rows]), rows
 
 
-def _check_lengths(part: Part) -> None:
+def check_lengths(part: Part) -> None:
+    """Refuse columns that have not the rows of X."""
     n = part.X.shape[0]
     names = ("y", "sensitive_features", "sample_weight")
     for name, column in zip(names, part[1:], strict=True):
@@ -111,20 +215,23 @@ def _check_lengths(part: Part) -> None:
 
 def part_facts(part: Part) -> Facts:
     """Find the facts of a part, and refuse what no fit can use."""
-    _check_lengths(part)
-    part, _ = counted(part)
-    X = _inputs(part)
-    y, groups = _values(part.y, "y", "drop those rows (NaN is no label)"), _groups(part)
-    largest = float(np.abs(X.data if issparse(X) else X).max(initial=0.0))
-    if not np.isfinite(largest):
-        raise ValueError("X contains NaN or infinite values; fill or drop them first.")
-    weight = np.ones(1) if part.weight is None else np.asarray(part.weight, dtype=np.float64)
+    check_lengths(part)
+    # What is missing is refused in rows that do not count, too, as in memory.
+    part = part._replace(X=_inputs(part.X))
+    largest = column_sizes(part.X)
+    y = _values(part.y, "y", "drop those rows (NaN is no label)")
+    part, rows = counted(part)
+    y, groups = y if rows is None else y.iloc[rows], _groups(part)
+    weight = np.ones(1) if part.weight is None else part.weight
+    # An empty part says nothing of the others' types.
+    types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
     return Facts(
-        (X.shape[0],),
+        (len(y),),
         y.value_counts(),
         groups.value_counts(),
         largest,
-        frozenset([X.dtype.name] if X.shape[0] else []),
+        frozenset(name for name, _ in types),
+        frozenset(kind for _, kind in types),
         (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
         (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
     )
@@ -150,7 +257,7 @@ def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
     z = _groups(part).map(coding.groups).to_numpy(dtype=np.intp)
     weight = None
     if coding.per_weight is not None:
-        weight = np.asarray(part.weight, dtype=np.float64) * coding.per_weight
+        weight = part.weight * coding.per_weight
     return z * coding.n_labels + y, weight
 
 
@@ -167,7 +274,7 @@ def _rows(
 def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
     """Rows of a part, of which the first is number ``start`` of the table."""
     part, _ = counted(part)
-    return _rows(_inputs(part), *_codes(part, coding), coding, start)
+    return _rows(part.X, *_codes(part, coding), coding, start)
 
 
 class PartSource(Protocol):

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 from evenhand._arrays import has_numba, like, namespace
 from evenhand.rowmath import Block, Game, Recode, Sums, make_block, row_sums, sees_powers
 
-__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores", "share_cells"]
+__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores", "row_numbers", "share_cells"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -38,6 +38,18 @@ LARGE = 1 << 18
 MOSTLY_ZEROS = 0.25
 
 
+def row_numbers(rows: NDArray[np.integer[Any]], seed: int) -> FloatArray:
+    """Random number, from 0 to 1, of each row by the row's number."""
+    # The finaliser of SplitMix64: as good as drawn, for each row by itself.
+    x = rows.astype(np.uint64) + np.uint64(seed)
+    with np.errstate(over="ignore"):
+        x = x * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x = x ^ (x >> np.uint64(31))
+    return (x >> np.uint64(11)) * 2.0**-53
+
+
 class Share(NamedTuple):
     """Rows whose random number, from 0 to 1, is in an interval, or all the others.
 
@@ -51,14 +63,7 @@ class Share(NamedTuple):
 
     def of(self, start: int, n: int) -> NDArray[np.bool_]:
         """Which of n rows from number ``start`` on belong to it."""
-        # The finaliser of SplitMix64: as good as drawn, for each row by itself.
-        x = np.arange(start, start + n, dtype=np.uint64) + np.uint64(self.seed)
-        with np.errstate(over="ignore"):
-            x = x * np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x = x ^ (x >> np.uint64(31))
-        number = (x >> np.uint64(11)) * 2.0**-53
+        number = row_numbers(np.arange(start, start + n), self.seed)
         return ((number >= self.low) & (number < self.high)) == self.inside
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
@@ -14,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.engines._parts import Coding, Facts
+from evenhand.engines._parts import Coding, Facts, check_columns, check_shape
 from evenhand.engines._rows import Rows, Share
 from evenhand.rowmath import Block, Game, make_block, row_sums, sees_powers
 
-__all__ = ["TorchRows", "check_tensor", "tensor_columns", "tensor_facts"]
+__all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -27,24 +28,58 @@ T = TypeVar("T")
 CPU_ROWS, DEVICE_ROWS = 1 << 14, 1 << 22
 
 
+def as_plain(values: Any) -> Any:
+    """Give a tensor as NumPy could have it: dense, without a graph, no narrower than float32."""
+    values = values.detach()
+    if values.layout != torch.strided:
+        values = values.to_dense()
+    return values.float() if values.is_floating_point() and values.itemsize < 4 else values
+
+
 def check_tensor(X: Any) -> Any:
     """Give a table as a contiguous tensor of float32 or float64; refuse what is none."""
-    if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimensions; it must have two: rows and columns.")
-    if not X.shape[0] or not X.shape[1]:
-        raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns; it is empty.")
-    if X.dtype not in (torch.float32, torch.float64):
+    check_shape(X)
+    if X.is_complex():
+        raise ValueError("X holds complex numbers; give real ones.")
+    X = as_plain(X)
+    if not X.is_floating_point():
         X = X.double()
-    total = sum(part.sum() for part in X.detach().split(DEVICE_ROWS))
-    if not bool(torch.isfinite(total)) and not bool(torch.isfinite(X).all()):
-        raise ValueError("X contains NaN or infinite values; fill or drop them first.")
-    return X.detach().contiguous()
+    check_columns(_column_sizes(X), _numpy_dtype(X))
+    return X.contiguous()
+
+
+def _numpy_dtype(X: Any) -> np.dtype[Any]:
+    return np.dtype(str(X.dtype).removeprefix("torch."))
+
+
+def _column_sizes(X: Any) -> FloatArray:
+    """As :func:`evenhand.engines.column_sizes`, where the tensor is."""
+    sizes = [torch.maximum(-part.amin(0), part.amax(0)) for part in X.split(DEVICE_ROWS)]
+    return torch.stack(sizes).amax(0).double().cpu().numpy()
+
+
+def _shared(values: Any) -> Any:
+    """Give an array as a tensor that shares its memory; nothing here writes to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.as_tensor(values)
+
+
+def _check_device(device: Any) -> None:
+    """Refuse a device on which nothing can be computed."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError):
+        usable = "'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'"
+        raise ValueError(
+            f"device={str(device)!r} cannot be used by PyTorch here; {usable} can."
+        ) from None
 
 
 def _codes(values: Any, device: Any) -> tuple[pd.Series, Any]:
     """Count distinct values, and number each row's among them, on the device."""
     if isinstance(values, torch.Tensor):
-        found, codes, counts = values.unique(return_inverse=True, return_counts=True)
+        found, codes, counts = as_plain(values).unique(return_inverse=True, return_counts=True)
         return pd.Series(counts.cpu().numpy(), index=found.cpu().numpy()), codes.to(device)
     codes, found = pd.factorize(values)
     counts = np.bincount(codes, minlength=len(found))
@@ -57,6 +92,7 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
     X is from :func:`check_tensor`; labels and groups are tensors of one dimension, or have been
     checked for missing values.
     """
+    kind = getattr(y.dtype, "kind", "")
     labels, y = _codes(y, X.device)
     groups, z = _codes(sensitive, X.device)
     for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
@@ -64,14 +100,14 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
             raise ValueError(
                 f"{name} has {len(column)} rows, X has {len(X)}; they must be the same rows."
             )
-    least, most = X.aminmax()
     w = np.ones(1) if weight is None else weight
     facts = Facts(
         (len(X),),
         labels,
         groups,
-        max(abs(least.item()), abs(most.item())),
-        frozenset([str(X.dtype).removeprefix("torch.")]),
+        _column_sizes(X),
+        frozenset([_numpy_dtype(X).name]),
+        frozenset([kind]),
         (float(w.sum()), float(w @ w), int((w > 0).sum())),
         (float(w[w > 0].min(initial=np.inf)), float(w.max())),
     )
@@ -107,14 +143,16 @@ class TorchRows(Rows):
     """
 
     def __init__(self, X: Any, columns: Sequence[Any], device: Any = None) -> None:
-        if device is None and not isinstance(X, torch.Tensor):
+        if device is not None:
+            _check_device(device)
+        elif not isinstance(X, torch.Tensor):
             device = "cuda" if torch.cuda.is_available() else "cpu"
-        X = torch.as_tensor(X.toarray() if issparse(X) else X)
+        X = _shared(X.toarray() if issparse(X) else X)
         X = X if device is None else X.to(device)
         self.n_samples, self.n_features = X.shape
-        self.dtype = np.dtype(str(X.dtype).removeprefix("torch."))
+        self.dtype = _numpy_dtype(X)
         extra, y, z, cell, weight = (
-            None if c is None else torch.as_tensor(c).to(X.device) for c in columns
+            None if c is None else _shared(c).to(X.device) for c in columns
         )
         self.weighted = weight is not None
         step = DEVICE_ROWS if X.is_cuda else CPU_ROWS

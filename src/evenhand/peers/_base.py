@@ -195,7 +195,7 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("the groups are missing: pass fit(X, y, sensitive_features=...).")
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        check_sizes(X)
+        check_sizes(X, getattr(self, "feature_names_in_", None))
         weight, used = check_weights(X, sample_weight)
         groups = find_groups(X, None, None, sensitive_features, used)
         rows = code_rows(X, y, groups, weight, used, None)
