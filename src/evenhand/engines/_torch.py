@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from evenhand.engines._parts import Coding, Facts, check_columns, check_shape
 from evenhand.engines._rows import Rows, Share
-from evenhand.rowmath import Block, Game, make_block, row_sums, sees_powers
+from evenhand.rowmath import Block, Game, Sums, make_block, row_sums, sees_powers
 
 __all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
 
@@ -162,14 +162,12 @@ class TorchRows(Rows):
         ]
         self._X = X
         self._columns: tuple[Any, ...] = (extra, y, z, cell, weight)
-        self._compact: tuple[Any, ...] | None = None
+        self._loop: tuple[Any, Any] = (None, None)
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts on the device; only the result leaves it."""
         if part is row_sums and self._fusible(*args[3:]):
-            from evenhand.engines._triton import fused_sums
-
-            return fused_sums(self._X, *self._narrow(), *args[:4])  # type: ignore[return-value]
+            return cast(T, self._fused(*args[:4]))
         joined: Any = join if join is not np.maximum else torch.maximum
         return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
 
@@ -196,18 +194,27 @@ class TorchRows(Rows):
 
         return is_fusible(game, self.n_features)
 
+    def _fused(self, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
+        """Have the kernel's sums; what it needs of the rows is made once."""
+        from evenhand.engines._triton import fused_sums
+
+        known, sums = self._loop
+        if known is not game:
+            cells, extra, weight, totals = self._narrow()
+            sums = fused_sums(self._X, cells, extra, weight, totals, game)
+            self._loop = game, sums
+        return sums(w, u, scale)
+
     def _narrow(self) -> tuple[Any, ...]:
         """Columns as the kernel reads them: a byte for the cell, and ones left out."""
-        if self._compact is None:
-            extra, _, _, cell, weight = self._columns
-            totals = torch.bincount(cell, weights=weight, minlength=6).double()
-            self._compact = (
-                cell.to(torch.uint8),
-                None if bool((extra == 1).all()) else extra.to(self._X),
-                None if weight is None else weight.to(self._X),
-                totals.cpu().numpy(),
-            )
-        return self._compact
+        extra, _, _, cell, weight = self._columns
+        totals = torch.bincount(cell, weights=weight, minlength=6).double()
+        return (
+            cell.to(torch.uint8),
+            None if bool((extra == 1).all()) else extra.to(self._X),
+            None if weight is None else weight.to(self._X),
+            totals.cpu().numpy(),
+        )
 
 
 def _to_numpy(value: Any) -> Any:

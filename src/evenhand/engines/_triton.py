@@ -6,6 +6,7 @@ For two labels, two groups, and one adversary that sees powers of the score up t
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -206,17 +207,9 @@ def is_fusible(game: Game, n_columns: int) -> bool:
 
 
 def fused_sums(
-    X: Any,
-    cells: Any,
-    extra: Any,
-    weight: Any,
-    totals: FloatArray,
-    w: FloatArray,
-    u: FloatArray,
-    scale: float,
-    game: Game,
-) -> Sums:
-    """Sum all rows.
+    X: Any, cells: Any, extra: Any, weight: Any, totals: FloatArray, game: Game
+) -> Callable[[FloatArray, FloatArray, float], Sums]:
+    """Make the function that sums all rows at (w, u) with a scale.
 
     Parameters
     ----------
@@ -228,16 +221,11 @@ def fused_sums(
         The extra column if it is not ones, and the weights, in the precision of X.
     totals : ndarray of shape (kinds · 2,)
         Weight of each cell.
-    w, u, scale, game
+    game : Game
         As in :func:`evenhand.rowmath.row_sums`.
     """
-    n_rows, n = X.shape
-    m, columns = len(u), triton.next_power_of_2(n)
-    notion = game.notions[0]
-    # Numbers go in an array, because those given by themselves would be float32.
-    padded = np.array([0.0, 0.0, 0.0, w[-1], 1.0 / scale])
-    padded[:m] = u
-    point = torch.as_tensor(np.concatenate([w[:-1], padded])).to(X)
+    (n_rows, n), notion = X.shape, game.notions[0]
+    m, columns = int(notion.degree or 0) + 1, triton.next_power_of_2(n)
     facts = {
         "only": notion.labels[0] if len(notion.labels) == 1 else -1,
         "others": game.kinds > 2,
@@ -248,51 +236,64 @@ def fused_sums(
     tile_rows = min(max(TILE // columns, LEAST_ROWS), MOST_ROWS)
     programs = triton.cdiv(n_rows, PROGRAM_ROWS)
     few = triton.cdiv(n_rows, SMALL_ROWS * SMALL_TILES)
-    scores, products, small = (
+    # Made once: the device waits for nobody at a point but for its numbers to arrive.
+    scores, products, small, point = (
         torch.empty(shape, dtype=X.dtype, device=X.device)
-        for shape in ((n_rows,), (programs, 2, columns), (few, N_SMALL))
+        for shape in ((n_rows,), (programs, 2 * columns), (few, N_SMALL), (n + 5,))
     )
-    with torch.cuda.device(X.device):
-        _products[(programs,)](
-            X,
-            cells,
-            *optional,
-            point,
-            point[n:],
-            scores,
-            products,
-            n_rows,
-            n,
-            **facts,
-            rows=tile_rows,
-            columns=columns,
-            tiles=PROGRAM_ROWS // tile_rows,
-            num_warps=1,
-        )
-        _rest[(few,)](
-            scores,
-            cells,
-            *optional,
-            point[n:],
-            small,
-            n_rows,
-            **facts,
-            rows=SMALL_ROWS,
-            tiles=SMALL_TILES,
-            num_warps=4,
-        )
-    sums = [part.sum(dim=0, dtype=torch.float64).reshape(-1) for part in (products, small)]
-    found = torch.cat(sums).cpu().numpy()
-    x, rest = found[: 2 * columns].reshape(2, columns)[:, :n], found[2 * columns :]
-    positive = rest[15 : 15 + 2 * game.kinds]
+    found = torch.empty(2 * columns + N_SMALL, dtype=torch.float64, device=X.device)
+    at_home = torch.empty(n + 5, dtype=X.dtype, pin_memory=True)
     hankel = np.add.outer(np.arange(m), np.arange(m))
-    return Sums(
-        loss_c=rest[0],
-        loss_a=rest[1:2],
-        x_r=np.column_stack([x, rest[5:7]]),
-        phi_r=rest[7 : 7 + m],
-        phi_phi=rest[10:15][hankel].ravel(),
-        score=rest[2:5],
-        counts=np.stack([totals[: 2 * game.kinds] - positive, positive], axis=1).ravel(),
-        soft=np.zeros(0),
-    )
+
+    def sums(w: FloatArray, u: FloatArray, scale: float) -> Sums:
+        # Numbers go in an array, because those given by themselves would be float32.
+        numbers = at_home.numpy()
+        numbers[:n], numbers[n:] = w[:-1], 0.0
+        numbers[n : n + m], numbers[n + 3], numbers[n + 4] = u, w[-1], 1.0 / scale
+        with torch.cuda.device(X.device):
+            point.copy_(at_home, non_blocking=True)
+            _products[(programs,)](
+                X,
+                cells,
+                *optional,
+                point,
+                point[n:],
+                scores,
+                products,
+                n_rows,
+                n,
+                **facts,
+                rows=tile_rows,
+                columns=columns,
+                tiles=PROGRAM_ROWS // tile_rows,
+                num_warps=1,
+            )
+            _rest[(few,)](
+                scores,
+                cells,
+                *optional,
+                point[n:],
+                small,
+                n_rows,
+                **facts,
+                rows=SMALL_ROWS,
+                tiles=SMALL_TILES,
+                num_warps=4,
+            )
+        torch.sum(products, dim=0, dtype=torch.float64, out=found[: 2 * columns])
+        torch.sum(small, dim=0, dtype=torch.float64, out=found[2 * columns :])
+        every = found.cpu().numpy()
+        x, rest = every[: 2 * columns].reshape(2, columns)[:, :n], every[2 * columns :]
+        positive = rest[15 : 15 + 2 * game.kinds]
+        return Sums(
+            loss_c=rest[0],
+            loss_a=rest[1:2],
+            x_r=np.column_stack([x, rest[5:7]]),
+            phi_r=rest[7 : 7 + m],
+            phi_phi=rest[10:15][hankel].ravel(),
+            score=rest[2:5],
+            counts=np.stack([totals[: 2 * game.kinds] - positive, positive], axis=1).ravel(),
+            soft=np.zeros(0),
+        )
+
+    return sums
