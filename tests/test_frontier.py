@@ -67,8 +67,8 @@ def best(points, tau):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", [*PAPER_NOTIONS, "equalized_odds"])
 def test_against_brute_force(name, weighted, cut, coarse):
-    weight = np.random.default_rng(3).random(300) + 0.1 if weighted else None
-    oracle, data, iterates = make(name, coarse=coarse, sample_weight=weight)
+    weight = np.random.default_rng(3).random(160) + 0.1 if weighted else None
+    oracle, data, iterates = make(name, n=160, coarse=coarse, sample_weight=weight)
     frontier = sweep(oracle, iterates, cut=cut)
     points, sure = brute_force(NOTIONS[name](2), data, iterates, weight, cut)
     assert points or not cut, "the example must have eligible points"

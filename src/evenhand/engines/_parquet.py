@@ -22,6 +22,8 @@ __all__ = ["find_files", "parquet_parts"]
 FloatArray = NDArray[Any]
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+# Rows that are put together at a time.
+FEW_ROWS = 2048
 
 
 def find_files(path: Any) -> list[Path]:
@@ -192,6 +194,9 @@ def _matrix(table: Any, names: list[str]) -> FloatArray:
     """Make one array of columns of numbers; missing ones are NaN."""
     single = all(pa.types.is_float32(table.schema.field(name).type) for name in names)
     X = np.empty((table.num_rows, len(names)), dtype=np.float32 if single else np.float64)
-    for j, name in enumerate(names):
-        X[:, j] = table[name].to_numpy()
+    columns = [table[name].to_numpy() for name in names]
+    # A few rows at a time: whole columns would fetch all of X from memory for each of them.
+    for i in range(0, len(X), FEW_ROWS):
+        for j, column in enumerate(columns):
+            X[i : i + FEW_ROWS, j] = column[i : i + FEW_ROWS]
     return X

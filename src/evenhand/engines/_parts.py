@@ -7,6 +7,7 @@ are; with them :func:`coded` makes of a part rows like any others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
@@ -321,10 +322,16 @@ class StreamRows(Rows):
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
     def _each(self) -> Iterator[MemoryRows]:
-        for part, kept, start, cell, weight in self._parts:
-            X = part.inputs() if kept is None else part.inputs()[kept]
-            rows = _rows(X, cell, weight, self._coding, start)
-            yield rows if self._share is None else rows.take(self._share)
+        with ThreadPoolExecutor(1) as reader:
+            # The next part is read while one is summed.
+            reading = reader.submit(self._parts[0][0].inputs)
+            for i, (_, kept, start, cell, weight) in enumerate(self._parts, 1):
+                X = reading.result()
+                if i < len(self._parts):
+                    reading = reader.submit(self._parts[i][0].inputs)
+                X = X if kept is None else X[kept]
+                rows = _rows(X, cell, weight, self._coding, start)
+                yield rows if self._share is None else rows.take(self._share)
 
     def take(self, share: Share) -> StreamRows:
         """Take the rows of a share; they are picked at every pass."""
