@@ -18,6 +18,8 @@ FloatArray = NDArray[Any]
 
 # Rows in a bin of scores, on the average, and how many bins there are at the least.
 BIN_ROWS, LEAST_BINS = 8, 256
+# Rows of a bin beyond which NumPy sorts them.
+FULL_BIN = 64
 # Accuracies closer than this are not told apart here: whoever asked looks again.
 SLACK = 1e-9
 # What is left of a sum when its fractional weights are taken away one by one.
@@ -25,23 +27,23 @@ ROUNDING = 1e-11
 
 
 @njit(cache=True, nogil=True)
-def _fill_bins(s: Any, cell: Any, weight: Any, n_bins: int, n_cells: int) -> tuple[Any, Any, Any]:
+def _fill_bins(
+    s: Any, cell: Any, weight: Any, high: float, per_unit: float, place: Any, mass: Any, above: Any,
+    top: Any,
+) -> None:  # fmt: skip
     """Put rows into bins of equal width, the highest first.
 
-    Gives the bin of each row, the weight of each bin's cells, and its highest score.
+    Notes the bin of each row, the weight of each bin's cells and above it, and its highest score.
     """
-    low, high = s[0], s[0]
-    for i in range(len(s)):
-        low, high = min(low, s[i]), max(high, s[i])
-    per_unit, last = n_bins / max(high - low, 1e-300), np.uintp(n_bins - 1)
-    place, mass = np.empty(len(s), np.uint32), np.zeros((n_bins, n_cells))
-    top = np.full(n_bins, -np.inf)
+    last = np.uintp(len(top) - 1)
     for i in range(len(s)):
         at = min(np.uintp((high - s[i]) * per_unit), last)
         place[i] = at
         mass[at, np.uintp(cell[i])] += weight[i] if len(weight) else 1.0
         top[at] = max(top[at], s[i])
-    return place, mass, top
+    for b in range(1, len(top)):
+        for c in range(mass.shape[1]):
+            above[b, c] = above[b - 1, c] + mass[b - 1, c]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -53,21 +55,17 @@ def _two_largest(most: float, second: float, term: float) -> tuple[float, float]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mark_bins(
-    mass: Any, compared: int, tops: Any, bottoms: Any, shares: Any, bars: Any, caution: float
-) -> tuple[Any, Any, Any]:
-    """Find the bins in which a cut may be news, from bounds on accuracy and ratio within each.
+    mass: Any, above: Any, total: Any, every: float, compared: int, tops: Any, bottoms: Any,
+    shares: Any, bars: Any, caution: float, marked: Any,
+) -> None:  # fmt: skip
+    """Mark the bins in which a cut may be news, from bounds on accuracy and ratio within each.
 
-    Gives as well the weight of the cells above each bin, and in all.
+    ``above`` is the weight of the cells above each bin, ``total`` in all.
     """
-    (n_bins, n_cells), last = mass.shape, bars.shape[1] - 1
-    marked, above = np.zeros(n_bins, np.bool_), np.empty((n_bins, n_cells))
-    total = np.zeros(n_cells)
-    for b in range(n_bins):
-        for c in range(n_cells):
-            above[b, c] = total[c]
-            total[c] += mass[b, c]
-    every, right = total.sum(), total[0::2].sum()  # of no positive answer
-    slack = SLACK * every
+    n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
+    slack, right = SLACK * every, 0.0
+    for c in range(0, n_cells, 2):
+        right += total[c]  # of no positive answer
     for b in range(n_bins):
         gain, loss = 0.0, 0.0
         for c in range(0, n_cells, 2):
@@ -103,42 +101,64 @@ def _mark_bins(
         sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
         surely = min(int((sure + 1e-9) * last), last)
         marked[b] = best > min(bars[0, place], bars[1, surely]) * every
-    return marked, above, total
 
 
 @njit(cache=True, nogil=True)
-def _marked_rows(marked: Any, place: Any) -> Any:
-    rows, n = np.empty(len(place), np.intp), 0
+def _sort_rows(
+    s: Any, place: Any, marked: Any, starts: Any, ends: Any, some: Any, rows: Any
+) -> int:
+    """Put the rows of marked bins in ``rows``, by falling score.
+
+    Returns how many there are, or -1 if a bin has too many to be sorted here. ``starts`` and
+    ``ends`` are zeros, ``some`` is room to work in.
+    """
+    n = 0
     for i in range(len(place)):
-        if marked[place[i]]:
-            rows[n] = i
-            n += 1
-    return rows[:n]
+        # Without a question that a processor would have to guess the answer of.
+        some[n] = i
+        n += marked[place[i]]
+    for q in range(n):
+        ends[place[some[q]]] += 1
+    before = 0
+    for b in range(len(marked)):
+        if ends[b] > FULL_BIN:
+            return -1
+        starts[b] = before
+        before += ends[b]
+        ends[b] = starts[b]
+    for q in range(n):
+        i = some[q]
+        b = place[i]
+        # By insertion: those before it in its bin are sorted.
+        j = ends[b]
+        while j > starts[b] and s[rows[j - 1]] < s[i]:
+            rows[j] = rows[j - 1]
+            j -= 1
+        rows[j] = i
+        ends[b] += 1
+    return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
-    s: Any, cell: Any, weight: Any, place: Any, above: Any, top: Any, total: Any, gap: float,
-    compared: int, tops: Any, bottoms: Any, shares: Any, errors: Any, bars: Any, caution: float,
-    min_share: float, prune: bool,
-) -> tuple[Any, Any]:  # fmt: skip
+    s: Any, cell: Any, weight: Any, place: Any, above: Any, below: Any, total: Any, every: float,
+    gap: float, compared: int, tops: Any, bottoms: Any, shares: Any, errors: Any, bars: Any,
+    caution: float, min_share: float, prune: bool, cuts: Any, counts: Any, merit: Any, bins: Any,
+    best: Any, up: Any, A: Any, B: Any,
+) -> int:  # fmt: skip
     """Go through the rows of marked bins, from the highest score; note the cuts that may be news.
 
-    ``place`` is the bin of each row, ``above`` the cells' weight above each bin and ``top`` its
-    highest score. ``tops`` and ``bottoms`` say for each rate which of label × answer it counts.
-    Gives the cuts, and each cell's weight above them. Ratio and error are those of
-    :class:`evenhand.rates.WorstRate`. With ``prune``, cuts that others of these beat are left out.
+    ``place`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
+    next score below it. ``tops`` and ``bottoms`` say for each rate which of label × answer it
+    counts. Returns how many ``cuts`` were noted, with each cell's weight above them in ``counts``.
+    Ratio and error are those of :class:`evenhand.rates.WorstRate`. With ``prune``, cuts that others
+    of these beat are left out, and the bars are raised for the next iterates. Arrays behind
+    ``counts`` are room to work in.
     """
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
-    every, noted = total.sum(), 0
     slack, tiny = SLACK * every, ROUNDING * every
-    cuts, counts = np.empty(n), np.empty((n_cells, n))
-    merit, bins = np.empty(n), np.empty((2, n), np.intp)
-    best = np.full((2, n_bins + 2), -np.inf)
-    up = np.zeros(n_cells)
-    # Numerators and denominators of the rates of each group.
-    A, B = np.zeros((n_rates, n_cells // 2)), np.zeros((n_rates, n_cells // 2))
-    right = 0.0
+    # A and B are numerators and denominators of the rates of each group.
+    noted, right = 0, 0.0
     for i in range(n):
         if i == 0 or place[i] != place[i - 1]:
             right = 0.0
@@ -160,14 +180,7 @@ def _walk(
         for k in range(n_rates):
             A[k, j] += w * (tops[k, 2 * y + 1] - tops[k, 2 * y])
             B[k, j] += w * (bottoms[k, 2 * y + 1] - bottoms[k, 2 * y])
-        following = -np.inf
-        if i + 1 < n and place[i + 1] == place[i]:
-            following = s[i + 1]
-        else:
-            for b in range(place[i] + 1, len(top)):
-                if top[b] > -np.inf:
-                    following = top[b]
-                    break
+        following = s[i + 1] if i + 1 < n and place[i + 1] == place[i] else below[place[i]]
         if not s[i] - following > gap or following == -np.inf:
             continue
         fits, firm = True, True  # shares of positives, and without a doubt
@@ -218,6 +231,7 @@ def _walk(
     if prune:
         for b in range(n_bins, -1, -1):
             for k in range(2):
+                bars[k, b] = max(bars[k, b], best[k, b + 1] / every)
                 best[k, b] = max(best[k, b], best[k, b + 1])
         left = 0
         for q in range(noted):
@@ -228,7 +242,7 @@ def _walk(
                     counts[c, left] = counts[c, q]
                 left += 1
         noted = left
-    return cuts[:noted], counts[:, :noted]
+    return noted
 
 
 @njit(cache=True, nogil=True)
@@ -259,13 +273,15 @@ def cut_finder(
     compared: int,
     caution: float,
     min_share: float,
+    n_edges: int,
 ) -> Callable[[FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]:
     """Make :func:`evenhand.cuts.one_cut` without most cuts that known points, or others, beat.
 
     Rows are put into bins, and only those of bins with something to gain are sorted. The function
     takes scores, the least gap, and the accuracies to be exceeded, in bins of the rate's ratio and
-    of the ratio less ``caution`` standard errors; the last is for a ratio of 1. One of the two must
-    be exceeded, and every group have at least ``min_share`` of positives and of negatives.
+    of the ratio less ``caution`` standard errors, ``n_edges`` of each; the last is for a ratio of
+    1. One of the two must be exceeded, and every group have at least ``min_share`` of positives and
+    of negatives. The accuracies are raised by what is found: one call after the other.
     """
     rate, weight = notion.rate, np.zeros(0) if weight is None else weight
     tops, bottoms = (
@@ -275,23 +291,71 @@ def cut_finder(
     errors = np.array([part.is_error for part in rate.parts])
     shares = np.array((isinstance(rate, WorstRate) and rate.shares) or (1.0,) * len(rate.parts))
     rates = compared, tops, bottoms, shares
+    walk: Any = _walk
     # What beats others must be eligible, of which no more than the shares are looked at here.
     prune = not any(part.better_than_chance for part in notion.parts)
+
+    # Made once and used by every call: fresh memory of this size is slow to come by.
+    n, n_bins, n_rates = len(cell), max(len(cell) // BIN_ROWS, LEAST_BINS), len(rate.parts)
+    place, top, marked = np.empty(n, np.intp), np.empty(n_bins), np.empty(n_bins, dtype=bool)
+    mass, above = np.empty((2, n_bins, n_cells))
+    ranges, (some, order) = np.empty((2, n_bins), np.intp), np.empty((2, n), np.intp)
+    (cuts, merit), counts, bins = np.empty((2, n)), np.empty((n_cells, n)), np.empty((2, n), int)
+    best, up, (A, B) = (
+        np.empty((2, n_edges + 1)),
+        np.empty(n_cells),
+        np.empty((2, n_rates, n_cells // 2)),
+    )
 
     def promising(
         scores: FloatArray, gap: float, bars: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        n_bins = max(len(scores) // BIN_ROWS, LEAST_BINS)
-        place, mass, top = _fill_bins(scores, cell, weight, n_bins, n_cells)
-        marked, above, total = _mark_bins(mass, *rates, bars, caution)
-        rows = _marked_rows(marked, place)
-        rows = rows[np.argsort(scores[rows])[::-1]]
-        some = scores[rows], cell[rows], weight[rows] if len(weight) else weight, place[rows]
-        rest = errors, bars, caution, min_share, prune
-        walk: Any = _walk
-        cuts, counts = walk(*some, above, top, total, gap, *rates, *rest)
-        below = total[:, None] - counts
-        below[below < ROUNDING * total.sum()] = 0.0
-        return cuts, np.stack([below, counts], axis=1)
+        high, low = float(scores.max()), float(scores.min())
+        per_unit = n_bins / max(high - low, 1e-300)
+        mass.fill(0.0)
+        top.fill(-np.inf)
+        marked.fill(False)
+        best.fill(-np.inf)
+        above[0] = 0.0
+        _fill_bins(scores, cell, weight, high, per_unit, place, mass, above, top)
+        total = above[-1] + mass[-1]
+        every = float(total.sum())
+        _mark_bins(mass, above, total, every, *rates, bars, caution, marked)
+        ranges.fill(0)
+        n_rows = _sort_rows(scores, place, marked, ranges[0], ranges[1], some, order)
+        rows = order[:n_rows]
+        if n_rows < 0:
+            rows = np.flatnonzero(marked[place])
+            rows = rows[np.argsort(scores[rows])[::-1]]
+        # The next score below a bin is the highest of the next one that has rows.
+        below = np.append(np.maximum.accumulate(top[::-1])[::-1][1:], -np.inf)
+        noted = walk(
+            scores[rows],
+            cell[rows],
+            weight[rows] if len(weight) else weight,
+            place[rows],
+            above,
+            below,
+            total,
+            every,
+            gap,
+            *rates,
+            errors,
+            bars,
+            caution,
+            min_share,
+            prune,
+            cuts,
+            counts,
+            merit,
+            bins,
+            best,
+            up,
+            A,
+            B,
+        )
+        negative = total[:, None] - counts[:, :noted]
+        negative[negative < ROUNDING * every] = 0.0
+        return cuts[:noted].copy(), np.stack([negative, counts[:, :noted]], axis=1)
 
     return promising

@@ -36,6 +36,7 @@ from evenhand.rates import RATES, as_binary, group_codes
 from evenhand.rowmath import Block, float64_scores
 from evenhand.tally import (
     N_CUTS,
+    STEP_ROWS,
     Asked,
     cut_weights,
     make_grids,
@@ -304,7 +305,9 @@ def sweep(
             found = points(part, np.zeros((len(part), width)), counts)
         else:
             bars = np.stack([to_beat["rate"], to_beat["sure"]])
-            each = list(cores.map(partial(some_cuts, bars=bars), found_in(part), sizes[part]))
+            # What a compiled loop finds spares the next one work, more than another core would.
+            on_cores: Any = map if compiled else cores.map
+            each = list(on_cores(partial(some_cuts, bars=bars), found_in(part), sizes[part]))
             cuts, counts = (list(column) for column in zip(*each, strict=True))
             iterate = np.repeat(part, [len(c) for c in cuts])
             found = points(iterate, np.concatenate(cuts), np.concatenate(counts, axis=-1))
@@ -350,7 +353,9 @@ def sweep(
     if compiled:
         from evenhand._cut_loops import cut_finder
 
-        promising = cut_finder(cell, weight, 2 * k, notion, compared, caution, min_share)
+        promising = cut_finder(
+            cell, weight, 2 * k, notion, compared, caution, min_share, RATE_BINS + 1
+        )
     # A few from all over the run come first, so that the others have something to beat.
     first = np.unique(np.linspace(0, len(iterates) - 1, 6).astype(np.intp))
     order = np.concatenate([first, np.setdiff1d(np.arange(len(iterates)), first)])
@@ -398,7 +403,15 @@ def sweep(
 
 
 def _scores(block: Block, W: FloatArray) -> FloatArray:
-    return float64_scores(block, W).T
+    """Scores of some iterates in float64, a row for each."""
+    if not isinstance(block.X, np.ndarray):
+        return float64_scores(block, W).T
+    scores, weights = np.empty((W.shape[1], len(block.y))), np.ascontiguousarray(W[:-1].T)
+    for i in range(0, len(block.y), STEP_ROWS):
+        some = slice(i, i + STEP_ROWS)
+        np.matmul(weights, block.X[some].astype(np.float64).T, out=scores[:, some])
+        scores[:, some] += W[-1][:, None] * block.extra[some]
+    return scores
 
 
 def _cell(block: Block) -> FloatArray:

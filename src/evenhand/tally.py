@@ -11,6 +11,7 @@ ahead of the best other one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ FloatArray = NDArray[Any]
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
-# Rows that are counted at a time: few enough that their scores stay in cache.
+# Rows that are scored at a time: few enough that all in between stays in cache.
 STEP_ROWS = 1024
 
 
@@ -126,16 +127,11 @@ def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> F
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
     if not isinstance(block.y, np.ndarray):
         return _tally(block, W, grids, asked)
-    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
-    compiled = asked.labels == 2 and has_numba()
-    step = STEP_ROWS if compiled and not issparse(block.X) else BLOCK_ROWS
-    for i in range(0, len(block.y), step):
-        part = make_block(block.X, i, i + step, *block[3:])
-        if compiled:
-            _add_tally(part, W, grids, counts)
-        else:
-            counts += _tally(part, W, grids, asked)
-    return counts
+    if asked.labels == 2 and has_numba():
+        return _compiled_tally(block, W, grids, asked)
+    steps = range(0, len(block.y), BLOCK_ROWS)
+    parts = (make_block(block.X, i, i + BLOCK_ROWS, *block[3:]) for i in steps)
+    return reduce(np.add, (_tally(part, W, grids, asked) for part in parts))
 
 
 def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
@@ -151,20 +147,20 @@ def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> 
     return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
 
 
-def _add_tally(block: Block, W: FloatArray, grids: Sequence[Grid], counts: FloatArray) -> None:
+def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     from evenhand._cut_loops import count_bins
 
-    count_bins(
-        block.X @ like(W[:-1], block.X),
-        block.extra,
-        W[-1],
-        block.cell,
-        np.zeros(0) if block.weight is None else block.weight,
-        np.array([grid.low for grid in grids]),
-        np.array([grid.per_unit for grid in grids]),
-        np.stack([grid.below for grid in grids]),
-        counts,
+    lows, per_units, tables = (
+        np.array([getattr(grid, name) for grid in grids]) for name in ("low", "per_unit", "below")
     )
+    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
+    weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])
+    step = BLOCK_ROWS if issparse(block.X) else STEP_ROWS
+    for i in range(0, len(block.y), step):
+        X, _, extra, _, _, cell, weight = make_block(block.X, i, i + step, *block[3:])[1:]
+        weight = np.zeros(0) if weight is None else weight
+        count_bins(X @ weights, extra, w_last, cell, weight, lows, per_units, tables, counts)
+    return counts
 
 
 def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:

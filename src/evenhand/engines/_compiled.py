@@ -225,13 +225,14 @@ def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
 def _dense(
     X: Any, start: int, stop: int, extra: Any, y: Any, z: Any, cell: Any, weight: Any, w: Any,
     w_last: float, u: Any, only: Any, known: int, per_scale: float, x_r: Any, small: Any,
-    counts: Any,
+    counts: Any, s: Any, r: Any, work: Any, bits: Any, R: Any, acc: Any,
 ) -> None:  # fmt: skip
-    """Add up rows ``start`` to ``stop`` of a dense table."""
+    """Add up rows ``start`` to ``stop`` of a dense table.
+
+    What comes behind ``counts`` is room to work in: made here it would take as long to compile as
+    the sums themselves.
+    """
     K, n = u.shape[0], len(w)
-    s, r, work = np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))
-    bits = np.zeros(FEW, np.int64)
-    R, acc = np.zeros((1 + K, FEW), X.dtype), np.zeros((1 + K, n), X.dtype)
     few = max(min(CACHED_BYTES // (n * X.itemsize + 1), FEW), 32)
     for i in range(start, stop, few):
         j = min(i + few, stop)
@@ -257,14 +258,11 @@ def _dense(
 def _sparse(
     data: Any, indices: Any, indptr: Any, start: int, stop: int, extra: Any, y: Any, z: Any,
     cell: Any, weight: Any, w: Any, w_last: float, u: Any, only: Any, known: int, per_scale: float,
-    x_r: Any, small: Any, counts: Any,
+    x_r: Any, small: Any, counts: Any, s: Any, r: Any, work: Any, bits: Any, acc: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a CSR matrix."""
     K, n = u.shape[0], len(w)
-    s, r, work = np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))
-    bits = np.zeros(FEW, np.int64)
     # Indices without a sign: numba need not ask whether they count from the end.
-    acc = np.zeros((n, 1 + K))
     for i in range(start, stop, FEW):
         j = min(i + FEW, stop)
         for row in range(i, j):
@@ -309,6 +307,8 @@ def compiled_sums(
     columns = (extra, y, z, cell, np.zeros(0) if weight is None else weight)
     loop: Any = _sparse if issparse(X) else _dense
     parts = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
+    dense = ((1 + K, FEW), X.dtype), ((1 + K, n), X.dtype)
+    rooms: Any = (((n, 1 + K), np.float64),) if issparse(X) else dense
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
     def sums(
@@ -327,7 +327,9 @@ def compiled_sums(
 
         def task(i: int) -> None:
             found = x_rs[i], smalls[i], countss[i]
-            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found)
+            room = [np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))]
+            room += [np.zeros(FEW, np.int64), *(np.zeros(shape, kind) for shape, kind in rooms)]
+            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found, *room)
 
         share(task, ranges)
         x_r, small, counts = x_rs.sum(axis=0), smalls.sum(axis=0), countss.sum(axis=0)
