@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-__all__ = ["has_numba", "like", "namespace"]
+__all__ = ["has_numba", "has_triton", "like", "namespace"]
 
 
 @cache
@@ -20,6 +21,11 @@ def has_numba() -> bool:
     except (ImportError, RuntimeError):  # not there, too old for this NumPy, no place for a cache
         return False
     return True
+
+
+def has_triton(array: Any) -> bool:
+    """Whether there are kernels for what an array of PyTorch is computed with: a GPU and Triton."""
+    return bool(array.is_cuda) and find_spec("triton") is not None
 
 
 def namespace(array: Any) -> Any:

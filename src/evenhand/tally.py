@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand._arrays import has_numba, like, namespace
+from evenhand._arrays import has_numba, has_triton, like, namespace
 from evenhand.cuts import margins
 from evenhand.engines import BLOCK_ROWS, Rows
 from evenhand.rowmath import Block, float64_scores, in_steps, make_block, scores_of
@@ -126,7 +126,8 @@ def _grid(values: FloatArray) -> Grid:
 def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
     if not isinstance(block.y, np.ndarray):
-        return _tally(block, W, grids, asked)
+        on_gpu = asked.labels == 2 and block.weight is None and has_triton(block.X)
+        return (_fused_tally if on_gpu else _tally)(block, W, grids, asked)
     if asked.labels == 2 and has_numba():
         return _compiled_tally(block, W, grids, asked)
     steps = range(0, len(block.y), BLOCK_ROWS)
@@ -147,12 +148,24 @@ def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> 
     return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
 
 
+def _tables(grids: Sequence[Grid]) -> tuple[FloatArray, ...]:
+    """Where the bins of the grids begin, bins per unit, and how many cuts are below each."""
+    return tuple(
+        np.array([getattr(grid, name) for grid in grids]) for name in ("low", "per_unit", "below")
+    )
+
+
+def _fused_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    from evenhand.engines._triton import fused_counts
+
+    shape = len(grids), asked.cells, N_CUTS + 1
+    return fused_counts(block.X, block.extra, block.cell, W, _tables(grids), shape)
+
+
 def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     from evenhand._cut_loops import count_bins
 
-    lows, per_units, tables = (
-        np.array([getattr(grid, name) for grid in grids]) for name in ("low", "per_unit", "below")
-    )
+    lows, per_units, tables = _tables(grids)
     counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
     weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])
     step = BLOCK_ROWS if issparse(block.X) else STEP_ROWS

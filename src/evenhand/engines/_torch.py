@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
-from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evenhand._arrays import has_triton
 from evenhand.engines._parts import Coding, Facts, check_columns, check_shape
 from evenhand.engines._rows import Rows, Share
 from evenhand.rowmath import Block, Game, Sums, make_block, row_sums, sees_powers
@@ -186,9 +186,7 @@ class TorchRows(Rows):
 
     def _fusible(self, game: Game, recode: Any) -> bool:
         """Whether the fused kernel can be used."""
-        if not self._X.is_cuda or recode is not None or not sees_powers(game):
-            return False
-        if find_spec("triton") is None:
+        if recode is not None or not sees_powers(game) or not has_triton(self._X):
             return False
         from evenhand.engines._triton import is_fusible
 

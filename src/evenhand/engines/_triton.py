@@ -1,6 +1,7 @@
-"""The sums of :func:`evenhand.rowmath.row_sums` by a kernel that reads a table on a GPU once.
+"""Kernels for a GPU: the sums of :func:`evenhand.rowmath.row_sums` in one reading, and histograms.
 
-For two labels, two groups, and one adversary that sees powers of the score up to the square.
+The sums are for two labels, two groups, and one adversary that sees powers of the score up to the
+square; the histograms for two labels and rows without weights.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -15,9 +16,10 @@ import triton
 import triton.language as tl
 from numpy.typing import NDArray
 
+from evenhand.engines._torch_names import like
 from evenhand.rowmath import Game, Sums
 
-__all__ = ["fused_sums", "is_fusible"]
+__all__ = ["fused_counts", "fused_sums", "is_fusible"]
 
 FloatArray = NDArray[Any]
 
@@ -25,6 +27,7 @@ FloatArray = NDArray[Any]
 # program is one warp, whose threads have a column's rows to themselves: no one waits for another.
 TILE, LEAST_ROWS, MOST_ROWS, PROGRAM_ROWS = 512, 4, 32, 1024
 SMALL_ROWS, SMALL_TILES = 256, 32
+COUNT_ROWS = 1024
 MOST_COLUMNS = 1024
 # What a program of the second kernel stores.
 N_SMALL = 24
@@ -198,6 +201,70 @@ def _rest(
     tl.store(at + 18, tl.sum(p3))
     tl.store(at + 19, tl.sum(p4))
     tl.store(at + 20, tl.sum(p5))
+
+
+@triton.jit
+def _count(
+    scores, extra, w_last, cells, lows, per_units, below, counts, n_rows, n_cells: tl.constexpr,
+    n_counts: tl.constexpr, n_bins: tl.constexpr, rows: tl.constexpr,
+):  # fmt: skip
+    """Add some rows to the histogram of one quantity."""
+    q = tl.program_id(1)
+    row = tl.program_id(0) * rows + tl.arange(0, rows)
+    there = row < n_rows
+    s = tl.load(scores + q * n_rows.to(tl.int64) + row, mask=there, other=0.0).to(tl.float64)
+    s += tl.load(extra + row, mask=there, other=0.0) * tl.load(w_last + q)
+    place = (s - tl.load(lows + q)) * tl.load(per_units + q)
+    # Comparisons with NaN are false.
+    place = tl.where(place > 0, tl.where(place < n_bins - 1, place, n_bins - 1.0), 0.0)
+    bin = tl.load(below + q * n_bins + place.to(tl.int32), mask=there, other=0).to(tl.int32)
+    cell = tl.load(cells + row, mask=there, other=0).to(tl.int32)
+    tl.atomic_add(counts + (q * n_cells + cell) * n_counts + bin, 1, mask=there, sem="relaxed")
+
+
+def fused_counts(
+    X: Any,
+    extra: Any,
+    cell: Any,
+    W: FloatArray,
+    tables: tuple[FloatArray, ...],
+    shape: tuple[int, ...],
+) -> Any:
+    """Count rows per quantity × cell × number of cuts below, as a tensor of the shape.
+
+    Parameters
+    ----------
+    X, extra, cell : Tensor
+        Columns of a block.
+    W : ndarray of shape (n_columns + 1, n_quantities)
+        Weights, that of the extra column last.
+    tables : tuple of ndarray
+        Of each quantity where its bins begin, bins per unit, and for each bin the cuts below it.
+    shape : tuple of int
+        Quantities, cells, and numbers of cuts.
+    """
+    scores = like(np.ascontiguousarray(W[:-1].T), X) @ X.T
+    w_last, lows, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
+    below = torch.as_tensor(tables[2]).to(X.device)
+    counts = torch.zeros(shape, dtype=torch.int32, device=X.device)
+    grid = (triton.cdiv(len(X), COUNT_ROWS), shape[0])
+    with torch.cuda.device(X.device):
+        _count[grid](
+            scores,
+            extra,
+            w_last,
+            cell,
+            lows,
+            per_units,
+            below,
+            counts,
+            len(X),
+            shape[1],
+            shape[2],
+            below.shape[1],
+            rows=COUNT_ROWS,
+        )
+    return counts.double()
 
 
 def is_fusible(game: Game, n_columns: int) -> bool:
