@@ -717,6 +717,23 @@ class TestDask:
         with dask.config.set(scheduler="synchronous"):
             yield dask
 
+    def test_names_do_not_depend_on_partitions(self):
+        """A category that does not occur is no label; commas of one partition change no name."""
+        import dask.dataframe as dd
+
+        X, y, z = make_rows(300)
+        frame = pd.DataFrame(X, columns=list("abcdef")).assign(
+            y=pd.Categorical.from_codes(y, ["no", "yes", "maybe"]),
+            sex=np.where(z, "m", "f"),
+            town=np.where(np.arange(300) < 20, "York, UK", "Rome"),
+        )
+        model, lazy = FairClassifier(max_iter=3, tau=0.1), dd.from_pandas(frame, npartitions=3)
+        for table in (frame, lazy):
+            model.fit(table[list("abcdef")], table["y"], sensitive_features=table[["sex", "town"]])
+            assert model.classes_.tolist() == ["no", "yes"]
+            assert model.groups_.tolist() == ["f, Rome", "m, Rome"]
+            assert set(model.small_groups_) == {'f, "York, UK"', 'm, "York, UK"'}
+
     @pytest.mark.parametrize(
         "settings", [{}, {"group_cuts": True}, {"notion": "equalized_odds"}, {"cut": False}]
     )

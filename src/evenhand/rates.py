@@ -347,11 +347,18 @@ def crossed(values: Any, name: str) -> pd.Series:
             f"{name}, column {column!r},",
             "drop those rows or give them a group of their own, such as 'unknown'",
         )
-    text = values.astype(str)
-    if any(text[column].str.contains(", ", regex=False).any() for column in text.columns):
-        text = text.map(json.dumps)  # or "x, y" and "z" would be "x" and "y, z"
-    joined = text.iloc[:, 0].str.cat([text.iloc[:, j] for j in range(1, text.shape[1])], sep=", ")
+    text = [_plain(values.iloc[:, j].astype(str)) for j in range(values.shape[1])]
+    joined = text[0].str.cat(text[1:], sep=", ")
     return joined.rename(", ".join(map(str, values.columns)))
+
+
+def _plain(text: pd.Series) -> pd.Series:
+    """Quote what has a comma, or "x, y" with "z" would be "x" with "y, z".
+
+    Each value by itself: a group is called the same whatever other rows there are.
+    """
+    doubtful = text.str.contains(", ", regex=False) | text.str.startswith('"')
+    return text.where(~doubtful, text.map(json.dumps)) if doubtful.any() else text
 
 
 def as_series(values: Any, name: str) -> pd.Series:

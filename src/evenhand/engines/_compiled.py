@@ -262,6 +262,9 @@ def _sparse(
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a CSR matrix."""
     K, n = u.shape[0], len(w)
+    for j in range(n):
+        for k in range(1 + K):
+            acc[j, k] = 0.0
     # Indices without a sign: numba need not ask whether they count from the end.
     for i in range(start, stop, FEW):
         j = min(i + FEW, stop)
@@ -307,8 +310,12 @@ def compiled_sums(
     columns = (extra, y, z, cell, np.zeros(0) if weight is None else weight)
     loop: Any = _sparse if issparse(X) else _dense
     parts = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
-    dense = ((1 + K, FEW), X.dtype), ((1 + K, n), X.dtype)
-    rooms: Any = (((n, 1 + K), np.float64),) if issparse(X) else dense
+    shapes: list[Any] = [(FEW, float), ((1 + K, FEW), float), ((5, FEW), float), (FEW, np.int64)]
+    if issparse(X):
+        shapes += [((n, 1 + K), float)]
+    else:
+        shapes += [((1 + K, FEW), X.dtype), ((1 + K, n), X.dtype)]
+    rooms: dict[int, list[FloatArray]] = {}  # made once for each range of rows
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
     def sums(
@@ -327,9 +334,9 @@ def compiled_sums(
 
         def task(i: int) -> None:
             found = x_rs[i], smalls[i], countss[i]
-            room = [np.zeros(FEW), np.zeros((1 + K, FEW)), np.zeros((5, FEW))]
-            room += [np.zeros(FEW, np.int64), *(np.zeros(shape, kind) for shape, kind in rooms)]
-            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found, *room)
+            if i not in rooms:
+                rooms[i] = [np.zeros(shape, kind) for shape, kind in shapes]
+            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found, *rooms[i])
 
         share(task, ranges)
         x_r, small, counts = x_rs.sum(axis=0), smalls.sum(axis=0), countss.sum(axis=0)

@@ -93,6 +93,12 @@ def _values(values: Any, name: str, advice: str) -> pd.Series:
     return series.reset_index(drop=True)
 
 
+def _counted(values: pd.Series) -> pd.Series:
+    """Count each value that occurs; categories may not."""
+    found = values.value_counts()
+    return found[found > 0]
+
+
 def _groups(part: Part) -> pd.Series:
     series = crossed(part.sensitive, "sensitive_features")
     check_missing(series, "sensitive_features", "drop those rows or give them a group of their own")
@@ -228,8 +234,8 @@ def part_facts(part: Part) -> Facts:
     types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
     return Facts(
         (len(y),),
-        y.value_counts(),
-        groups.value_counts(),
+        _counted(y),
+        _counted(groups),
         largest,
         frozenset(name for name, _ in types),
         frozenset(kind for _, kind in types),
