@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,7 +19,14 @@ def has_numba() -> bool:
     try:
         import_module("evenhand.engines._compiled")
         import_module("evenhand._cut_loops")
-    except (ImportError, RuntimeError):  # not there, too old for this NumPy, no place for a cache
+    except ImportError:  # not there, or too old for this NumPy
+        return False
+    except RuntimeError:
+        warnings.warn(
+            "numba finds no folder to keep compiled loops in, so NumPy does their work, more "
+            "slowly; set NUMBA_CACHE_DIR to one that can be written.",
+            stacklevel=2,
+        )
         return False
     return True
 

@@ -245,20 +245,21 @@ def _walk(
     return noted
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def count_bins(
-    scores: Any, extra: Any, last_weights: Any, cell: Any, weight: Any, lows: Any, per_units: Any,
-    below: Any, counts: Any,
+    scores: Any, extra: Any, last_weights: Any, cell: Any, weight: Any, middles: Any,
+    per_units: Any, below: Any, counts: Any,
 ) -> None:  # fmt: skip
     """Add rows to histograms: for each column of scores, per cell and number of cuts below.
 
-    Scores lack the part of the extra column. ``below`` says for each bin of equal width, a row for
-    each column, how many cuts are below it.
+    Scores lack the part of the extra column. ``below`` says for each bin of
+    :func:`evenhand.tally.bin_of`, a row for each column, how many cuts are below it.
     """
-    last = below.shape[1] - 1
+    last, half = below.shape[1] - 1, below.shape[1] / 2
     for q in range(scores.shape[1]):
         for i in range(scores.shape[0]):
-            place = (scores[i, q] + extra[i] * last_weights[q] - lows[q]) * per_units[q]
+            t = (scores[i, q] + extra[i] * last_weights[q] - middles[q]) * per_units[q]
+            place = (t / (1 + abs(t)) + 1) * half
             # Comparisons with NaN are false.
             at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
             w = weight[i] if len(weight) else 1.0

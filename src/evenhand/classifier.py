@@ -30,7 +30,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evenhand._versions import import_extra
 from evenhand.averaging import AveragedClassifier, best_mixture, check_linear
 from evenhand.cuts import decide
-from evenhand.engines import MemoryRows, Rows, Share, as_columns, cores, share_cells
+from evenhand.engines import (
+    MemoryRows,
+    Rows,
+    Share,
+    as_columns,
+    canonical,
+    cores,
+    share_cells,
+)
 from evenhand.frontier import Frontier, Point, _point, sweep
 from evenhand.inputs import (
     CodedRows,
@@ -580,6 +588,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
                 dtype=list(dtype),
                 order="C",
             )
+            X = canonical(X)
             check_sizes(X, getattr(self, "feature_names_in_", None))
         weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         groups = find_groups(table, column, where, sensitive_features, used)
@@ -873,13 +882,9 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         trouble, n_rows = "", 0
         try:
             for part in [] if self._interrupted else parts:
-                fitted, held = view(*part)
-                fold = copy(self)
-                trouble = fold._explore(self._oracle(fitted)) or trouble
-                if fold._interrupted:
-                    raise KeyboardInterrupt
-                done.append((fold.frontier_, fold._count(fold.frontier_, held)))
-                n_rows += held.n_rows
+                frontier, counts, n_held, later = self._fold(*view(*part))
+                done.append((frontier, counts))
+                trouble, n_rows = later or trouble, n_rows + n_held
         except KeyboardInterrupt:
             trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
         held_out = HeldOut.from_counts(
@@ -891,6 +896,16 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             n_fitted=n_fitted,
         )
         return held_out, trouble
+
+    def _fold(
+        self, fitted: CodedRows, held: CodedRows
+    ) -> tuple[Frontier, NDArray[np.float64], int, str]:
+        """Fit to some rows and count on the others, copies that are gone before the next fold."""
+        fold = copy(self)
+        trouble = fold._explore(self._oracle(fitted))
+        if fold._interrupted:
+            raise KeyboardInterrupt
+        return fold.frontier_, fold._count(fold.frontier_, held), held.n_rows, trouble
 
     def _run(self, oracle: Oracle) -> str:
         """Run the legs into ``trajectory_``; return what went wrong, if anything did."""

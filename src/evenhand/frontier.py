@@ -49,8 +49,9 @@ __all__ = ["Frontier", "Point", "score_frontier", "sweep"]
 
 FloatArray = NDArray[Any]
 
-# Scores closer than this, relative to the size of the terms they are sums of, are the same score.
-RESOLUTION = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# Scores closer than this, relative to the size of the terms they are sums of, are the same score:
+# they are found in float64, as those of predictions are, whatever the precision of the inputs.
+RESOLUTION = 1e-12
 # Up to this many rows every cut is tried, of more those of a histogram.
 EXACT_ROWS = 1 << 16
 # Scores held at once while sweeping; never rows × iterates.
@@ -242,7 +243,6 @@ def sweep(
     notion, k, rows = oracle.notion, oracle.game.kinds, oracle.rows
     compared, L, n_labels = oracle.n_groups, oracle.game.outputs, oracle.game.labels
     favourable = sorted({part.favourable for part in notion.parts})
-    resolution = RESOLUTION[np.dtype(rows.dtype)]
     asked = Asked(k, n_labels, tuple(favourable))
     exact = cut and rows.n_samples <= EXACT_ROWS
     compiled = exact and not by_group and L == 1
@@ -291,7 +291,7 @@ def sweep(
 
     def some_cuts(found: Any, size: float, bars: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Give the cuts of an iterate and their counts, less most of what known points beat."""
-        cuts, counts = every_cut(found, resolution * size, bars)
+        cuts, counts = every_cut(found, RESOLUTION * size, bars)
         if exact and not compiled:
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
             new = points(np.zeros(len(cuts), np.intp), cuts, counts).beats("rate", bars[1])
@@ -348,7 +348,7 @@ def sweep(
         n_cuts = N_CUTS
         if exact:
             gaps = np.diff(np.sort(found_in([0])[0][0]))
-            n_cuts = int(np.count_nonzero(gaps > resolution * sizes[0]))
+            n_cuts = int(np.count_nonzero(gaps > RESOLUTION * sizes[0]))
         caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
     if compiled:
         from evenhand._cut_loops import cut_finder

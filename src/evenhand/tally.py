@@ -1,8 +1,10 @@
 r"""Counts of many cuts of many rows, from histograms that add up over the blocks.
 
 Of a large table not all cuts are tried but ``N_CUTS``, which part a sample of its rows evenly. A
-score falls into one of ``FINE`` equal bins, of which a table says how many cuts are below: a row
-costs a few operations whatever the number of cuts, and what leaves a block are the histograms.
+score falls into one of ``FINE`` bins, of which a table says how many cuts are below: a row costs a
+few operations whatever the number of cuts, and what leaves a block are the histograms. The bins are
+of equal width in :math:`t / (1 + |t|)`, with t the score from the middle of the sample in units of
+its spread, so that a few scores far away do not take the bins of all the others.
 
 A cut is on a *quantity*: the score, or, of more than two labels, the margin by which a label is
 ahead of the best other one.
@@ -63,7 +65,7 @@ class Asked(NamedTuple):
 class Grid(NamedTuple):
     """Cuts on one quantity, and for each bin of it how many of them are below."""
 
-    low: float
+    middle: float
     per_unit: float
     below: NDArray[np.int16]
     cuts: FloatArray
@@ -103,14 +105,20 @@ def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
     return [_grid(v) for v in rows.collect(sampled, W, asked, step)]
 
 
+def _spread(values: FloatArray) -> tuple[float, float]:
+    """Median of values, and how far its neighbours reach: more of them if those are all alike."""
+    middle, *at = np.quantile(values[::4], [0.5, 0.25, 0.75, 0.05, 0.95, 0.0, 1.0]).tolist()
+    ranges = zip(at[::2], at[1::2], strict=True)
+    width = next((b - a for a, b in ranges if b - a > 1e-12 * max(abs(a), abs(b))), 1.0)
+    # No round share of the width, so that edges of bins are not scores where those are few.
+    return middle + width / 777.7, width
+
+
 def _grid(values: FloatArray) -> Grid:
     """Make cuts between values, on the bins' edges; of many those that part them evenly."""
-    low, high = float(values.min()), float(values.max())
-    # Edges of the bins shall not be scores, which may be few: hence no round share of the width.
-    width = max(high - low, 1e-12 * max(abs(low), abs(high)), 1e-300)
-    low, width = low - width / 777.7, width * (1 + 2 / 777.7)
-    per_unit = FINE / width
-    count = np.bincount(((values - low) * per_unit).astype(np.int64), minlength=FINE)
+    middle, width = _spread(values)
+    place = np.minimum(bin_of((values - middle) / width), FINE - 1)
+    count = np.bincount(place.astype(np.int64), minlength=FINE)
     full = np.flatnonzero(count)
     ends = np.cumsum(count[full])[:-1]
     which = np.arange(len(ends))
@@ -119,7 +127,14 @@ def _grid(values: FloatArray) -> Grid:
     # In the middle between a bin with values and the next.
     edges = (full[which] + full[which + 1] + 1) // 2
     below = np.cumsum(np.bincount(edges, minlength=FINE))
-    return Grid(low, per_unit, below.astype(np.int16), low + edges / per_unit)
+    t = edges / (FINE / 2) - 1
+    cuts = middle + width * (t / (1 - np.abs(t)))
+    return Grid(middle, 1 / width, below.astype(np.int16), cuts)
+
+
+def bin_of(t: Any) -> Any:
+    """Bin of a quantity less the middle, in units of the spread, as a number with a fraction."""
+    return (t / (1 + abs(t)) + 1) * (FINE / 2)
 
 
 @in_steps
@@ -140,7 +155,7 @@ def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> 
     tables = like(np.stack([grid.below for grid in grids]), block.cell)
     quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
     for (values, cell), grid, table in quantities:
-        place = xp.minimum(xp.maximum((values - grid.low) * grid.per_unit, 0.0), FINE - 1)
+        place = xp.minimum(bin_of((values - grid.middle) * grid.per_unit), FINE - 1)
         below = table[xp.asarray(place, dtype=block.cell.dtype)]
         code = cell * (N_CUTS + 1) + below
         found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
@@ -149,9 +164,10 @@ def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> 
 
 
 def _tables(grids: Sequence[Grid]) -> tuple[FloatArray, ...]:
-    """Where the bins of the grids begin, bins per unit, and how many cuts are below each."""
+    """Middles of the grids, units of the spread, and how many cuts are below each bin."""
     return tuple(
-        np.array([getattr(grid, name) for grid in grids]) for name in ("low", "per_unit", "below")
+        np.array([getattr(grid, name) for grid in grids])
+        for name in ("middle", "per_unit", "below")
     )
 
 
@@ -165,14 +181,14 @@ def _fused_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Aske
 def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
     from evenhand._cut_loops import count_bins
 
-    lows, per_units, tables = _tables(grids)
+    middles, per_units, tables = _tables(grids)
     counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
     weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])
     step = BLOCK_ROWS if issparse(block.X) else STEP_ROWS
     for i in range(0, len(block.y), step):
         X, _, extra, _, _, cell, weight = make_block(block.X, i, i + step, *block[3:])[1:]
         weight = np.zeros(0) if weight is None else weight
-        count_bins(X @ weights, extra, w_last, cell, weight, lows, per_units, tables, counts)
+        count_bins(X @ weights, extra, w_last, cell, weight, middles, per_units, tables, counts)
     return counts
 
 

@@ -12,6 +12,7 @@ from evenhand.engines._rows import (
     Rows,
     Share,
     as_columns,
+    canonical,
     cores,
     share_cells,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Rows",
     "Share",
     "as_columns",
+    "canonical",
     "check_columns",
     "check_numbers",
     "column_sizes",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns
+from evenhand.engines._rows import MemoryRows, Rows, Share, as_columns, canonical
 from evenhand.rates import check_missing, crossed
 
 __all__ = [
@@ -161,7 +161,7 @@ def check_numbers(values: Any, name: str) -> None:
 def _inputs(X: Any) -> Any:
     """Give inputs as float32 or float64, dense or CSR, by scikit-learn's rules."""
     try:
-        return check_array(
+        checked = check_array(
             X,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
@@ -169,6 +169,7 @@ def _inputs(X: Any) -> Any:
             ensure_min_samples=0,
             ensure_min_features=0,
         )
+        return canonical(checked)
     except (TypeError, ValueError):
         table = pd.DataFrame(X.data if issparse(X) else X)
         for j, name in enumerate(table.columns):

@@ -20,7 +20,16 @@ from threadpoolctl import ThreadpoolController
 from evenhand._arrays import has_numba, like, namespace
 from evenhand.rowmath import Block, Game, Recode, Sums, make_block, row_sums, sees_powers
 
-__all__ = ["MemoryRows", "Rows", "Share", "as_columns", "cores", "row_numbers", "share_cells"]
+__all__ = [
+    "MemoryRows",
+    "Rows",
+    "Share",
+    "as_columns",
+    "canonical",
+    "cores",
+    "row_numbers",
+    "share_cells",
+]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -134,9 +143,19 @@ def as_columns(
     return extra, y, guessed, (z * n_labels + y).astype(np.intp), weight
 
 
+def canonical(X: Any) -> Any:
+    """CSR with each entry once and in order: SciPy would see to that in the user's own arrays."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def _compact(X: Any) -> Any:
     """CSR if X is dense but mostly zeros, as one-hot tables are: the products cost a fraction."""
-    if issparse(X) or np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
+    if issparse(X):
+        return canonical(X)
+    if np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
         return X
     return csr_matrix(X)
 

@@ -205,7 +205,7 @@ def _rest(
 
 @triton.jit
 def _count(
-    scores, extra, w_last, cells, lows, per_units, below, counts, n_rows, n_cells: tl.constexpr,
+    scores, extra, w_last, cells, middles, per_units, below, counts, n_rows, n_cells: tl.constexpr,
     n_counts: tl.constexpr, n_bins: tl.constexpr, rows: tl.constexpr,
 ):  # fmt: skip
     """Add some rows to the histogram of one quantity."""
@@ -214,7 +214,8 @@ def _count(
     there = row < n_rows
     s = tl.load(scores + q * n_rows.to(tl.int64) + row, mask=there, other=0.0).to(tl.float64)
     s += tl.load(extra + row, mask=there, other=0.0) * tl.load(w_last + q)
-    place = (s - tl.load(lows + q)) * tl.load(per_units + q)
+    t = (s - tl.load(middles + q)) * tl.load(per_units + q)
+    place = (t / (1.0 + tl.abs(t)) + 1.0) * (n_bins / 2)
     # Comparisons with NaN are false.
     place = tl.where(place > 0, tl.where(place < n_bins - 1, place, n_bins - 1.0), 0.0)
     bin = tl.load(below + q * n_bins + place.to(tl.int32), mask=there, other=0).to(tl.int32)
@@ -239,12 +240,12 @@ def fused_counts(
     W : ndarray of shape (n_columns + 1, n_quantities)
         Weights, that of the extra column last.
     tables : tuple of ndarray
-        Of each quantity where its bins begin, bins per unit, and for each bin the cuts below it.
+        Of each quantity its middle, units of its spread, and for each bin the cuts below it.
     shape : tuple of int
         Quantities, cells, and numbers of cuts.
     """
     scores = like(np.ascontiguousarray(W[:-1].T), X) @ X.T
-    w_last, lows, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
+    w_last, middles, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
     below = torch.as_tensor(tables[2]).to(X.device)
     counts = torch.zeros(shape, dtype=torch.int32, device=X.device)
     grid = (triton.cdiv(len(X), COUNT_ROWS), shape[0])
@@ -254,7 +255,7 @@ def fused_counts(
             extra,
             w_last,
             cell,
-            lows,
+            middles,
             per_units,
             below,
             counts,
