@@ -37,6 +37,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed.py
 	-$(BIN)/python benchmarks/oracle.py
 	-$(BIN)/python benchmarks/contest.py
+	-$(BIN)/python benchmarks/scale.py
 
 track: $(VENV)/.track
 	$(BIN)/python -m pytest -q --benchmark-autosave benchmarks/track_parts.py $(TRACK_ARGS)
@@ -80,7 +81,7 @@ $(VENV)/.peers: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml
-	$(PIP) -e ".[plot,peers,fast]"
+	$(PIP) -e ".[plot,peers,fast,dask,parquet]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
