@@ -1255,6 +1255,19 @@ def test_sparse_tables_stay_as_they_are(n, read_only):
         np.testing.assert_array_equal(values, kept)
 
 
+@numba
+def test_numba_that_does_not_compile(monkeypatch):
+    """Its loops would be Python's."""
+    from numba import config
+
+    has_numba.cache_clear()
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    assert not has_numba()
+    monkeypatch.undo()
+    has_numba.cache_clear()
+    assert has_numba()
+
+
 @pytest.mark.parametrize("error", [ImportError, RuntimeError])
 def test_without_numba(monkeypatch, error):
     """Also where it is there, but has no place for its cache or does not know this NumPy."""

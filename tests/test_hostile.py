@@ -471,6 +471,8 @@ class TestPredict:
             assert result.exit_code == 1
             assert "No such file" in result.stderr
             assert len(result.stderr.strip().splitlines()) == 1
+        result = run("audit", "*.csv", "--label", "y", "--sensitive", "g")
+        assert "a pattern of several files is for train --dask" in result.stderr
 
     @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no", b"{}", GOOD])
     def test_a_file_that_is_no_model(self, run, tmp_path, data):

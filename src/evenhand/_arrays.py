@@ -28,7 +28,7 @@ def has_numba() -> bool:
             stacklevel=2,
         )
         return False
-    return True
+    return not import_module("numba").config.DISABLE_JIT
 
 
 def has_triton(array: Any) -> bool:

@@ -116,7 +116,9 @@ def _plain_errors(interrupted: str) -> Iterator[None]:
             yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"evenhand: {where}{error.strerror or error}.", err=True)
+        pattern = isinstance(error, FileNotFoundError) and "*" in str(error.filename)
+        advice = "; a pattern of several files is for train --dask" if pattern else ""
+        typer.echo(f"evenhand: {where}{error.strerror or error}{advice}.", err=True)
         raise typer.Exit(1) from None
     except (ImportError, ValueError) as error:
         typer.echo(f"evenhand: {as_options(str(error))}", err=True)
