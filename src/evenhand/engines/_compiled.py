@@ -326,20 +326,20 @@ def compiled_sums(
         scale: float,
     ) -> Sums:
         ranges = range(len(edges) - 1)
-        x_rs = np.zeros((len(ranges), 1 + K, n + 1))
-        smalls = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
-        countss = np.zeros((len(ranges), game.kinds * 4))
+        each_x_r = np.zeros((len(ranges), 1 + K, n + 1))
+        each_small = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
+        each_counts = np.zeros((len(ranges), game.kinds * 4))
         weights = np.ascontiguousarray(w[:-1], dtype=X.dtype)
         settings = (float(w[-1]), u.reshape(K, m), only, 2 * game.groups, 1.0 / scale)
 
         def task(i: int) -> None:
-            found = x_rs[i], smalls[i], countss[i]
+            found = each_x_r[i], each_small[i], each_counts[i]
             if i not in rooms:
                 rooms[i] = [np.zeros(shape, kind) for shape, kind in shapes]
             loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found, *rooms[i])
 
         share(task, ranges)
-        x_r, small, counts = x_rs.sum(axis=0), smalls.sum(axis=0), countss.sum(axis=0)
+        x_r, small, counts = each_x_r.sum(axis=0), each_small.sum(axis=0), each_counts.sum(axis=0)
         powers = small[1:, 2 + m :]
         return Sums(
             loss_c=small[0, 0],

@@ -69,6 +69,7 @@ def _check_device(device: Any) -> None:
     """Refuse a device on which nothing can be computed."""
     try:
         torch.zeros(1, device=device).item()
+    # A build without the device, one of no values, a name that is none, and what is no name.
     except (AssertionError, NotImplementedError, RuntimeError, TypeError):
         usable = "'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'"
         raise ValueError(
