@@ -12,7 +12,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not network" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not network" tests README.md $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

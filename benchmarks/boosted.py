@@ -23,8 +23,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from evenhand import FairBoostedClassifier, FairClassifier, statistical_rate
-from evenhand.boosted import default_booster
 from evenhand.datasets import encoded_split, fetch_compas, load_adult, load_german
+from evenhand.models.boosted import default_booster
 from evenhand.peers import METHODS
 
 DATA = {"adult": load_adult, "compas": fetch_compas, "german": load_german}
@@ -44,9 +44,9 @@ def methods(params):
     """Estimators by name; the plain ones have no target."""
     found = {
         "plain boosting": HistGradientBoostingClassifier(random_state=0),
-        "evenhand, linear": FairClassifier(tau=min(TAUS)),
+        "evenhand, linear": FairClassifier(tau=min(TAUS), confidence=None),
         "evenhand, boosted": FairBoostedClassifier(
-            tau=min(TAUS), booster=default_booster(), random_state=0
+            tau=min(TAUS), booster=default_booster(), confidence=None, random_state=0
         ).set_params(**params),
     }
     if find_spec("oxonfair"):

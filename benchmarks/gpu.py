@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from evenhand import FairClassifier
-from evenhand.engines import MemoryRows, as_columns
-from evenhand.engines._torch import TorchRows
-from evenhand.notions import find_notion
-from evenhand.oracle import Oracle
+from evenhand.core.notions import find_notion
+from evenhand.core.oracle import Oracle
+from evenhand.core.rows import as_columns
+from evenhand.engines.memory import MemoryRows
+from evenhand.engines.torch import TorchRows
 
 
 def seconds(f, repeats=20):

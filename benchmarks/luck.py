@@ -12,9 +12,9 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from evenhand.core.rates import Rate
 from evenhand.datasets import fetch_compas, load_adult, load_german, stratified_rows
 from evenhand.peers import accuracy_at_rate, compare, summarize
-from evenhand.rates import Rate
 
 TAUS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.999)
 

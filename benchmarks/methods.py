@@ -26,6 +26,10 @@ from inner import inner_split
 from joblib import Parallel, delayed
 
 from evenhand import FairClassifier
+from evenhand.core.groups import group_codes
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS
+from evenhand.core.rates import RATES
 from evenhand.datasets import (
     encoded_split,
     fetch_compas,
@@ -33,9 +37,7 @@ from evenhand.datasets import (
     load_german,
     with_correlation,
 )
-from evenhand.notions import NOTIONS
-from evenhand.progress import job_bar
-from evenhand.rates import RATES, group_codes, group_counts
+from evenhand.models.progress import job_bar
 
 DEFAULT, MIXED = "AGD modified (default)", "EG averaging"
 METHODS = {
@@ -98,7 +100,9 @@ def run(name, seed, notion, validation, max_iter):
                 extra = (time.perf_counter() - start) / len(TAUS)
                 seconds = extra + rows[0]["seconds"]
             else:
-                model = models[method] = FairClassifier(notion, max_iter=max_iter, **params)
+                model = models[method] = FairClassifier(
+                    notion, max_iter=max_iter, confidence=None, **params
+                )
                 model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
                 seconds = time.perf_counter() - start
                 answers = [model.at(tau) for tau in TAUS]

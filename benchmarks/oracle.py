@@ -23,11 +23,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from evenhand import FairClassifier, FairnessWarning
+from evenhand.core.notions import find_notion
 from evenhand.datasets import encoded_split, load_adult
-from evenhand.engines import _rows, cores
-from evenhand.inputs import code_rows, merge_alike
-from evenhand.notions import find_notion
-from evenhand.oracle import Oracle
+from evenhand.engines import _rows
+from evenhand.engines.memory import make_oracle
+from evenhand.engines.threads import cores
+from evenhand.models.inputs import code_rows, merge_alike
 
 N_COLUMNS = 100
 COMPILED_ROWS = _rows.COMPILED_ROWS
@@ -76,7 +77,7 @@ def all_cores_sum(X, pool, n):
 
 
 def measure(name, X, y, z, weight=None, *, repeats):
-    oracle = Oracle(X, y, z, notion=find_notion("statistical_parity"), sample_weight=weight)
+    oracle = make_oracle(X, y, z, notion=find_notion("statistical_parity"), sample_weight=weight)
     rng = np.random.default_rng(1)
     w, u = rng.standard_normal(oracle.n_weights) * 0.1, np.array([0.1, 0.3, -0.05])
     v, r = w[:-1].astype(X.dtype), rng.standard_normal(X.shape[0]).astype(X.dtype)
@@ -120,7 +121,7 @@ def first_calls():
     """Time first calls; run in a fresh process."""
     warnings.simplefilter("ignore", FairnessWarning)
     X, y, z = dense_table(45_000)
-    oracle = Oracle(X, y, z, notion=find_notion("statistical_parity"))
+    oracle = make_oracle(X, y, z, notion=find_notion("statistical_parity"))
     w, u = np.zeros(oracle.n_weights), np.zeros(oracle.n_adversary)
     with cores():
         once = [seconds(lambda: oracle.evaluate(w, u)) for _ in range(2)]

@@ -19,8 +19,9 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairClassifier, FairnessWarning, group_rates, statistical_rate
+from evenhand.core.metrics import group_counts
+from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult, with_correlation
-from evenhand.rates import RATES, group_counts
 
 TAUS = np.append(np.arange(0.30, 0.985, 0.01), 0.99)
 
@@ -37,7 +38,7 @@ def split(encoding, seed, rho, validation):
 def fit(part, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
-        return FairClassifier(**params).fit(
+        return FairClassifier(**{"confidence": None} | params).fit(
             part.X_train, part.y_train, sensitive_features=part.z_train
         )
 

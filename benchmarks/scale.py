@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-import evenhand.classifier
+import evenhand.models.classifier
 from evenhand import FairClassifier, FairnessWarning
 
 KINDS = ("memory", "memmap", "parquet")
@@ -71,7 +71,7 @@ def resident():
 def child(kind, n_rows, n_columns, max_iter, repeats, folder):
     """Fit in this process and print what it took."""
     warnings.simplefilter("ignore", FairnessWarning)
-    swept, sweep = [], evenhand.classifier.sweep
+    swept, sweep = [], evenhand.models.classifier.sweep
 
     def timed_sweep(*args, **options):
         start = time.perf_counter()
@@ -79,7 +79,7 @@ def child(kind, n_rows, n_columns, max_iter, repeats, folder):
         swept.append(time.perf_counter() - start)
         return found
 
-    evenhand.classifier.sweep = timed_sweep
+    evenhand.models.classifier.sweep = timed_sweep
     # What is compiled or loaded once is not what is measured here. Maps can only be read, for
     # which numba has other loops.
     few, y, z = make_table(20_000, 4)
@@ -293,8 +293,8 @@ def sizes(oracle, w, u):
     """Bytes of arguments and results: of an evaluation, and of 16 iterates of the frontier."""
     from distributed.protocol.pickle import dumps
 
-    from evenhand.rowmath import row_sums
-    from evenhand.tally import Asked, make_grids, tally
+    from evenhand.core.row_sums import row_sums
+    from evenhand.frontier.histograms import Asked, make_grids, tally
 
     sums = oracle.sums(w, u, 1.2)
     arguments = (add, row_sums, (w, u, 1.2, oracle.game, oracle.recode))

@@ -16,12 +16,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairClassifier, FairnessWarning
+from evenhand.core.notions import NOTIONS
 from evenhand.datasets import encoded_split, load_adult, with_correlation
-from evenhand.engines import cores
-from evenhand.frontier import sweep
-from evenhand.inputs import code_rows, merge_alike
-from evenhand.notions import NOTIONS
-from evenhand.oracle import Oracle
+from evenhand.engines.memory import make_oracle
+from evenhand.engines.threads import cores
+from evenhand.frontier.sweep import sweep
+from evenhand.models.inputs import code_rows, merge_alike
 
 
 def seconds(f):
@@ -76,7 +76,7 @@ def main():
             theirs.append(seconds(lambda m=plain, X=X, y=y: m.fit(X, y)))
         rows = merge_alike(code_rows(X, y, z, None, None, None))
         notion = NOTIONS["statistical_parity"](2)
-        oracle = Oracle(rows.X, rows.y, rows.z, notion=notion, sample_weight=rows.weight)
+        oracle = make_oracle(rows.X, rows.y, rows.z, notion=notion, sample_weight=rows.weight)
         w, u = np.zeros(oracle.n_weights), np.zeros(oracle.n_adversary)
         read, one_pass = [], []
         with cores():  # as a fit has them: started once

@@ -11,10 +11,10 @@ import pytest
 from scipy.sparse import random as random_sparse
 
 from evenhand import FairClassifier
-from evenhand.engines import cores
-from evenhand.frontier import sweep
-from evenhand.notions import find_notion
-from evenhand.oracle import Oracle
+from evenhand.core.notions import find_notion
+from evenhand.engines.memory import make_oracle
+from evenhand.engines.threads import cores
+from evenhand.frontier.sweep import sweep
 
 
 def make_table(n_rows, layout="dense", n_columns=50, seed=0):
@@ -31,7 +31,7 @@ def make_table(n_rows, layout="dense", n_columns=50, seed=0):
 @pytest.mark.parametrize("notion", ["statistical_parity", "equalized_odds", "false_discovery"])
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 def test_evaluation(benchmark, layout, notion):
-    oracle = Oracle(*make_table(100_000, layout), notion=find_notion(notion))
+    oracle = make_oracle(*make_table(100_000, layout), notion=find_notion(notion))
     w, u = np.full(oracle.n_weights, 0.1), np.full(oracle.n_adversary, 0.1)
     with cores():
         benchmark(oracle.evaluate, w, u, 1.2)
@@ -39,14 +39,14 @@ def test_evaluation(benchmark, layout, notion):
 
 @pytest.mark.parametrize("n_rows", [30_000, 100_000], ids=["every cut", "histograms"])
 def test_frontier(benchmark, n_rows):
-    oracle = Oracle(*make_table(n_rows), notion=find_notion("statistical_parity"))
+    oracle = make_oracle(*make_table(n_rows), notion=find_notion("statistical_parity"))
     iterates = np.random.default_rng(1).standard_normal((50, oracle.n_weights)) * 0.2
     benchmark(sweep, oracle, iterates)
 
 
 def test_preparation(benchmark):
     X, y, z = make_table(100_000)
-    benchmark(lambda: Oracle(X, y, z, notion=find_notion("statistical_parity")))
+    benchmark(lambda: make_oracle(X, y, z, notion=find_notion("statistical_parity")))
 
 
 def test_fit(benchmark):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy.sparse import csr_matrix
 
-from evenhand.notions import NOTIONS
+from evenhand.core.notions import NOTIONS
 
 settings.register_profile(
     "evenhand", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

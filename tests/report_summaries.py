@@ -3,7 +3,7 @@
 import numpy as np
 
 import evenhand
-from evenhand.selection import count_points
+from evenhand.frontier.held_out import count_points
 
 
 def spread(n, most, keep):
@@ -15,7 +15,6 @@ def spread(n, most, keep):
 
 
 def rate_record(rate):
-    shares = getattr(rate, "shares", ()) or (1.0,) * len(rate.parts)
     parts = [
         {
             "name": part.name,
@@ -23,14 +22,15 @@ def rate_record(rate):
             "denominator": [list(cell) for cell in part.denominator],
             "share": float(share),
         }
-        for part, share in zip(rate.parts, shares, strict=True)
+        for part, share in zip(rate.parts, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}
 
 
 def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=False):
     """Summary of a fitted two-label classifier, with test rows (X, y, z)."""
-    front, classes = model.frontier_, model.classes_
+    answers, classes = model.answers_, model.classes_
+    front = answers.points.take(answers.index)
     X, y, z = (np.asarray(v) for v in test)
     n_groups, small = len(model.groups_), bool(model.small_groups_)
     number = {g: j for j, g in enumerate(model.groups_.tolist())}
@@ -38,18 +38,13 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
     cell = codes * len(classes) + np.searchsorted(classes, y)
     iterates = model.trajectory_.iterates
     seen = count_points(front, iterates, X, None, cell, None, n_groups + small)
-    point = model.point_
-    own = [
-        i
-        for i in range(len(front))
-        if front.iterate[i] == point.iterate and np.all(front.cut[i] == point.cut)
-    ]
-    kept = spread(len(front), most, own[0] if own else None)
+    chosen = answers.find(float(np.max(model.tau)))
+    kept = spread(len(front), most, chosen)
     points = [
         {
-            "accuracy": float(front.accuracy[i]),
-            "rate": float(front.rate[i]),
-            "sure": bool(i < front.n_sure),
+            "accuracy": float(answers.accuracy[i]),
+            "rate": float(answers.rate[i]),
+            "reach": float(answers.reach[i]),
             "counts": {"train": front.counts[i].tolist(), "test": seen[i].tolist()},
         }
         for i in kept
@@ -67,18 +62,22 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
     train_counts = front.counts[0].sum(axis=(0, 1, 2))
     return {
         "title": title,
+        "needs_group": model.needs_group,
+        "group_use": "",
         "asked": {
             "label": label,
             "favourable": [str(classes[-1])],
             "sensitive": sensitive,
             "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
             "taus": np.atleast_1d(model.tau).tolist(),
+            "confidence": model.confidence,
             "selection": model.selection,
-            "delta": model.delta if model.selection == "certified" else None,
+            "delta": model.delta if model.confidence == "certified" else None,
         },
         "reached": {
             "feasible": bool(model.feasible_),
             "rate": model.rate_,
+            "bound": model.rate_bound_,
             "accuracy": model.accuracy_,
             "where": model._where,
             "guarantee": str(model.guarantee_) if model.guarantee_ else None,
@@ -91,7 +90,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             {"key": "test", "title": "Test", "n": len(y), "weighted": False},
         ],
         "points": points,
-        "chosen": int(np.flatnonzero(kept == own[0])[0]) if own else None,
+        "chosen": None if chosen is None else int(np.flatnonzero(kept == chosen)[0]),
         "tau": float(np.max(model.tau)),
         "plain": {
             "counts": {
@@ -104,7 +103,13 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
         },
         "weights": [
-            {"name": str(names[i]), "fair": float(fair[i]), "plain": float(plain[i])} for i in order
+            {
+                "label": str(classes[-1]),
+                "inputs": [
+                    {"name": str(names[i]), "fair": float(fair[i]), "plain": float(plain[i])}
+                    for i in order
+                ],
+            }
         ],
         "data": {
             "rows": int(train_counts) + len(y),
@@ -160,9 +165,9 @@ def adult_fit(tau=0.8, variant="full", **parameters):
 def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=False, seed=0):
     """Summary of counts drawn at random: any number of groups, labels, points, parts."""
     rng = np.random.default_rng(seed)
-    rate = evenhand.rates.RATES["selection_rate"]
+    rate = evenhand.core.rates.RATES["selection_rate"]
     rates = [rate] if n_labels == 2 else [rate.of_label(c, n_labels) for c in range(n_labels)]
-    worst = evenhand.rates.WorstRate("selection_rate", tuple(rates))
+    worst = evenhand.core.rates.WorstRate("selection_rate", tuple(rates))
     rows = n_groups + small
 
     def counts(even):
@@ -184,9 +189,9 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
         shown = tables[parts[0]] if parts else counts(even)
         points.append(
             {
-                "accuracy": float(evenhand.rates.overall_accuracy(shown)),
+                "accuracy": float(evenhand.core.rates.overall_accuracy(shown)),
                 "rate": float(worst.ratio(shown[:n_groups])),
-                "sure": even < 0.8,
+                "reach": float(worst.ratio(shown[:n_groups])),
                 "counts": {key: table.tolist() for key, table in tables.items()},
             }
         )
@@ -196,18 +201,22 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
     steps = list(range(1, 41))
     return {
         "title": "made up",
+        "needs_group": False,
+        "group_use": "",
         "asked": {
             "label": "answer",
             "favourable": ["label 1"] if n_labels == 2 else [f"label {c}" for c in range(n_labels)],
             "sensitive": ["where"],
             "notions": ["statistical_parity"],
             "taus": [0.8],
+            "confidence": None,
             "selection": "train",
             "delta": None,
         },
         "reached": {
             "feasible": chosen is not None,
             "rate": points[chosen]["rate"] if chosen is not None else None,
+            "bound": points[chosen]["rate"] if chosen is not None else None,
             "accuracy": points[chosen]["accuracy"] if chosen is not None else None,
             "where": "on the training data",
             "guarantee": None,
@@ -231,7 +240,13 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
             "rate": [0.3 + 0.01 * t for t in steps],
         },
         "weights": [
-            {"name": f"input {i}", "fair": 0.1 * i, "plain": 1 - 0.2 * i} for i in range(6)
+            {
+                "label": f"label {c}",
+                "inputs": [
+                    {"name": f"input {i}", "fair": 0.1 * i, "plain": 1 - 0.2 * i} for i in range(6)
+                ],
+            }
+            for c in range(1 if n_labels == 2 else 0, n_labels)
         ],
         "data": {
             "rows": n * len(parts),

@@ -5,13 +5,15 @@ import pytest
 from conftest import make_problem
 from hypothesis import given
 from hypothesis import strategies as st
+from regimes import REGIMES
 from scipy.optimize import linprog
 from sklearn.exceptions import NotFittedError
 
 from evenhand import AveragedClassifier, FairClassifier, FairnessWarning
-from evenhand.averaging import _answers, best_mixture, mix, to_spare
-from evenhand.rates import EQUALIZED_ODDS, RATES, WorstRate, group_counts
-from evenhand.selection import candidates
+from evenhand.core.metrics import group_counts
+from evenhand.core.rates import EQUALIZED_ODDS, RATES, WorstRate
+from evenhand.frontier.held_out import candidates
+from evenhand.frontier.mixtures import _answers, best_mixture, mix, to_spare
 
 
 def fit(n=2000, seed=0, groups=2, **params):
@@ -20,6 +22,7 @@ def fit(n=2000, seed=0, groups=2, **params):
         z = z + (np.random.default_rng(5).random(n) < 0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
+        params = {"confidence": None} | params
         return FairClassifier(**params).fit(X, y, sensitive_features=z), X, y, z
 
 
@@ -122,7 +125,7 @@ def test_predictions_are_drawn_with_the_probabilities_given():
 
 def test_the_held_out_rows_decide_where_the_fit_says_so():
     for selection in ("holdout", "crossfit"):
-        model, *_ = fit(tau=0.8, selection=selection, random_state=0)
+        model, *_ = fit(tau=0.8, **REGIMES[selection], random_state=0)
         mixed = model.averaged()
         held = model.held_out_
         best = exact(held.accuracy, to_spare(held.counts, RATES["selection_rate"], 0.8))
@@ -138,12 +141,13 @@ def test_weights_labels_and_noise():
     X, y, z = make_problem(1000)
     y = np.where(y == 1, "yes", "no")
     weight = np.random.default_rng(0).integers(1, 4, 1000)
-    model = FairClassifier(tau=0.9, extra_column="noise", random_state=1)
+    params = {"tau": 0.9, "pos_label": "yes"}
+    model = FairClassifier(**params, extra_column="noise", random_state=1)
     model.fit(X, y, sensitive_features=z, sample_weight=weight)
     mixed = model.averaged()
     assert set(mixed.predict(X)) == {"no", "yes"}
     assert mixed.accuracy_ >= model.accuracy_
-    plain = FairClassifier(tau=0.9).fit(X, y, sensitive_features=z, sample_weight=weight)
+    plain = FairClassifier(**params).fit(X, y, sensitive_features=z, sample_weight=weight)
     mixed = plain.averaged()
     p = mixed.predict_proba(X)[:, 1]
     rates = [np.average(p[z == j], weights=weight[z == j]) for j in (0, 1)]
@@ -173,7 +177,7 @@ def test_refusals():
     model, *_ = fit(notion="false_discovery")
     with pytest.raises(ValueError, match=r"averaged for the false discovery rate.*use at\(tau\)"):
         model.averaged()
-    model, *_ = fit(selection="certified", random_state=0)
+    model, *_ = fit(confidence="certified", random_state=0)
     with pytest.raises(ValueError, match="certifies one point"):
         model.averaged()
     model, *_ = fit()

@@ -5,15 +5,17 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from evenhand.cli import app
+from evenhand.cli.app import app
 
 DOCS = Path(__file__).parents[1] / "docs"
 COMMANDS = get_command(app).commands
+ROLES = ["--label", "credit", "--sensitive", "sex", "--favourable", "good"]
 
 
 def session(page):
@@ -31,6 +33,7 @@ def matches(shown, output):
     return re.search(pattern, re.sub(r"\s+", " ", output), re.S) is not None
 
 
+@pytest.mark.slow
 def test_walkthrough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     expected = {"audit people.csv": 2}
@@ -90,7 +93,7 @@ def test_examples_can_be_copied(name, monkeypatch):
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     assert run("datasets", "german", "-o", str(folder / "loans.csv")).exit_code == 0
-    args = ["--label", "credit", "--sensitive", "sex", "--tau", "0.7"]
+    args = [*ROLES, "--tau", "0.7"]
     path = str(folder / "loans.model")
     result = run("train", str(folder / "loans.csv"), *args, "-o", path, "--json")
     assert result.exit_code == 0
@@ -119,7 +122,7 @@ class TestJson:
 
     def test_all_commands_print_one_document(self, model, tmp_path):
         table, saved = str(model / "loans.csv"), str(model / "loans.model")
-        columns = ["--label", "credit", "--sensitive", "sex"]
+        columns = ROLES
         calls = [
             ["audit", table, *columns],
             ["frontier", saved],
@@ -140,17 +143,7 @@ class TestJson:
         from evenhand import group_rates
 
         frame = pd.read_csv(model / "loans.csv")
-        found = json.loads(
-            run(
-                "audit",
-                str(model / "loans.csv"),
-                "--label",
-                "credit",
-                "--sensitive",
-                "sex",
-                "--json",
-            ).stdout
-        )
+        found = json.loads(run("audit", str(model / "loans.csv"), *ROLES, "--json").stdout)
         rates = group_rates(
             frame["credit"], frame["credit"], sensitive_features=frame["sex"], pos_label="good"
         )
@@ -167,11 +160,11 @@ class TestJson:
         from scipy.stats import binomtest
 
         from evenhand import GroupRatesDisplay
-        from evenhand.report._figures import wilson
+        from evenhand.views.report._figures import wilson
 
         frame = pd.read_csv(model / "loans.csv")
         good = frame["credit"] == "good"
-        args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]
+        args = ["audit", str(model / "loans.csv"), *ROLES]
         found = json.loads(run(*args, "--json").stdout)["rates"]["selection_rate"]
         display = GroupRatesDisplay.from_predictions(good, good, sensitive_features=frame["sex"])
         bars = display.ax_.containers[0].lines[2][0].get_segments()
@@ -187,17 +180,20 @@ class TestJson:
         assert "Wilson" in run(*args).stdout
 
     def test_privileged(self, model):
-        args = ["audit", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex"]
+        args = ["audit", str(model / "loans.csv"), *ROLES]
         male, female = (
-            json.loads(run(*args, "--privileged", g, "--json").stdout)["ratios"]["selection_rate"]
-            for g in ("male", "female")
+            json.loads(run(*args, "--privileged", g, "--json").stdout) for g in ("male", "female")
         )
-        assert male * female == pytest.approx(1)
+        assert male["ratios"] == female["ratios"]
+        of_female, of_male = (
+            found["ratios_to_privileged"]["selection_rate"] for found in (male, female)
+        )
+        assert of_female[0] * of_male[1] == pytest.approx(1)
 
 
 class TestScreens:
     def test_several_notions_each_with_its_target(self, model, tmp_path):
-        args = ["--label", "credit", "--sensitive", "sex", "--notion", "statistical_parity"]
+        args = [*ROLES, "--notion", "statistical_parity"]
         args += ["--tau", "0.9", "--notion", "equal_opportunity", "--tau", "0.8", "--no-report"]
         saved = str(tmp_path / "two.model")
         shown = words(run("train", str(model / "loans.csv"), *args, "-o", saved).stdout)
@@ -217,8 +213,8 @@ class TestScreens:
 
     def test_figures_of_several_rates_are_those_of_the_library(self, model):
         from evenhand import load_model
-        from evenhand._screens import _figures
-        from evenhand.workflow import summarise
+        from evenhand.views.terminal import _figures
+        from evenhand.workflow.summary import summarise
 
         saved = load_model(model / "loans.model")
         summary = summarise(saved)
@@ -258,8 +254,8 @@ class TestScreens:
 
 def test_target_not_met_is_exit_code_2(model, tmp_path):
     result = run(
-        "train", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex",
-        "--selection", "certified", "--tau", "0.999", "-o", str(tmp_path / "m.model"),
+        "train", str(model / "loans.csv"), *ROLES,
+        "--confidence", "certified", "--tau", "0.999", "-o", str(tmp_path / "m.model"),
     )  # fmt: skip
     assert result.exit_code == 2
     assert (tmp_path / "m.model").exists()
@@ -267,7 +263,7 @@ def test_target_not_met_is_exit_code_2(model, tmp_path):
 
 
 def test_train_again_gives_the_same_model(model, tmp_path):
-    args = ["--label", "credit", "--sensitive", "sex", "--no-report", "--selection", "holdout"]
+    args = [*ROLES, "--no-report", "--selection", "holdout"]
     from evenhand import load_model
 
     weights = []
@@ -289,8 +285,93 @@ def test_compare_reports_what_is_not_installed(model, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     result = run(
-        "compare", str(model / "loans.csv"), "--label", "credit", "--sensitive", "sex",
+        "compare", str(model / "loans.csv"), *ROLES,
         "--method", "evenhand", "--method", "grid_search", "--splits", "1", "--tau", "0.8",
     )  # fmt: skip
     assert result.exit_code == 0
     assert "evenhand" in result.output
+
+
+def codes(n=300, seed=0):
+    """A table with an identifier, a column that tells the label and one that tells the group."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], n)
+    skill = rng.normal(size=n) + 0.5 * (sex == "M")
+    paid = (skill + rng.normal(size=n) > 0).astype(int)
+    key = rng.permutation(10 * n)[:n]
+    frame = pd.DataFrame({"customer_key": key, "my customer number": key[::-1], "skill": skill})
+    spouse, closed = np.where(sex == "M", "wife", "husband"), np.where(paid == 1, "A", "B")
+    spouse[:5] = "wife"
+    return frame.assign(spouse=spouse, closed=closed, sex=sex, paid=paid)
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("codes") / "codes.csv"
+    codes().to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 150])
+def test_options_of_the_decisions_can_be_pasted(coded, columns, tmp_path, monkeypatch):
+    """At any width: a line is broken between words, never inside an option and its value."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    roles = ["--label", "paid", "--sensitive", "sex", "-o", str(tmp_path / "m"), "--no-report"]
+    shown = run("train", str(coded), *roles).stdout
+    assert "--kind customer_key=number" in shown
+    assert "--kind 'my customer number=number'" in shown
+    assert "…" not in shown
+
+
+def test_leaks_are_told_before_the_fit(coded, tmp_path, monkeypatch):
+    """And not again behind it."""
+    from evenhand.tables.pipeline import FairPipeline
+
+    roles = ["--label", "paid", "--sensitive", "sex", "-o", str(tmp_path / "m"), "--no-report"]
+    whole = run("train", str(coded), *roles)
+    for says in ("column 'closed' tells the label without fail", "column 'spouse' tells 'sex'"):
+        assert whole.stderr.count(says) == 1
+        assert f"note: {says}" not in words(whole.stdout)
+    told = json.loads(run("train", str(coded), *roles, "--json").stdout)["notes"]
+    assert any(note.startswith("column 'closed' tells the label") for note in told)
+
+    def fail(*args, **kwargs):
+        raise ValueError("the fit began")
+
+    monkeypatch.setattr(FairPipeline, "fit", fail)
+    begun = run("train", str(coded), *roles)
+    assert begun.exit_code == 1
+    before, _, _ = begun.stderr.partition("the fit began")
+    assert "note: column 'closed' tells the label without fail" in before
+
+
+class TestUse:
+    @pytest.mark.parametrize("options", [[], ["--group-cuts"]])
+    def test_predict_and_report_say_what_the_model_is(self, coded, options, tmp_path):
+        table, saved = str(coded), str(tmp_path / "m")
+        roles = ["--label", "paid", "--sensitive", "sex", "--exclude", "closed", *options]
+        run("train", table, *roles, "-o", saved, "--no-report")
+        predict = ["predict", saved, table, "-o", str(tmp_path / "answers.csv")]
+        for call in (predict, ["report", saved, "-o", str(tmp_path / "page.html")]):
+            shown = run(*call).stdout
+            assert shown.startswith("favourable answer: paid = 1\n")
+            assert ("The group decides: each group has its own cut" in shown) == bool(options)
+            about = json.loads(run(*call, "--json").stdout)
+            assert about["favourable_answer"] == "paid = 1"
+            assert about["needs_group"] == bool(options)
+            assert about["group_use"].startswith("The group decides" if options else "")
+        streamed = run("predict", saved, table, "-o", "-")
+        assert streamed.stdout.startswith("prediction,")
+        assert ("The group decides" in streamed.stderr) == bool(options)
+
+    def test_a_model_saved_in_python(self, tmp_path):
+        from evenhand import fair_pipeline, save_model
+
+        frame = codes().drop(columns=["closed", "spouse"])
+        pipe = fair_pipeline("sex", tau=0.5, pos_label="no").fit(
+            frame.drop(columns="paid"), np.where(frame.paid, "yes", "no")
+        )
+        save_model(pipe, tmp_path / "m")
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        call = ["predict", str(tmp_path / "m"), str(tmp_path / "t.csv"), "-o", str(tmp_path / "a")]
+        assert run(*call).stdout.startswith("favourable answer: label = no\n")

@@ -17,8 +17,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from evenhand import ComparisonDisplay, FairClassifier, statistical_rate
+from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
-from evenhand.notions import NOTIONS
 from evenhand.peers import METHODS, Method, accuracy_at_rate, compare, summarize
 from evenhand.peers._compare import _Answer, _pick
 
@@ -183,13 +183,8 @@ def test_groups_reach_those_who_need_them(problem):
     assert (table.loc[table["key"] == "group_thresholds", "train_rate"] >= 0.9).all()
 
 
-# One of each kind of rate; the others take as long and are of these kinds.
-QUICK = ("statistical_parity",)
-
-
-@pytest.mark.parametrize(
-    "notion", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NOTIONS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("notion", NOTIONS)
 def test_every_method_runs(notion):
     german = load_german()
     wanted = [

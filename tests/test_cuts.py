@@ -7,12 +7,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from regimes import REGIMES
 from scipy.sparse import csr_matrix
 
 from evenhand import FairClassifier, group_rates
-from evenhand.cuts import RATE_STEP, decide, group_cuts, one_cut, score_curves
-from evenhand.notions import NOTIONS, Joint
-from evenhand.rates import RATES, group_counts
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS, Joint
+from evenhand.core.rates import RATES
+from evenhand.frontier.cuts import decide, one_cut
+from evenhand.frontier.group_cuts import RATE_STEP, group_cuts, score_curves
+from evenhand.frontier.splits import split_rows
 
 
 def make(n, seed, groups=2):
@@ -26,6 +30,7 @@ def make(n, seed, groups=2):
 
 def fit(data, **params):
     X, y, z = data
+    params = {"confidence": None} | params
     return FairClassifier(group_cuts=True, **params).fit(X, y, sensitive_features=z)
 
 
@@ -184,7 +189,7 @@ class TestClassifier:
     def test_knowing_the_group_does_not_hurt(self, data, notion):
         X, y, z = data
         aware = fit(data, notion=notion, max_iter=60)
-        blind = FairClassifier(notion, max_iter=60).fit(X, y, sensitive_features=z)
+        blind = FairClassifier(notion, max_iter=60, confidence=None).fit(X, y, sensitive_features=z)
         for tau in (0.8, 0.9):
             assert aware.at(tau).accuracy_ >= blind.at(tau).accuracy_ - 0.002
         assert aware.at(0.9).accuracy_ > blind.at(0.9).accuracy_ - 1e-9
@@ -205,7 +210,7 @@ class TestClassifier:
         X, y, z = data
         groups = pd.DataFrame({"z": z, "old": X[:, 2] > 0})
         model = FairClassifier(group_cuts=True, max_iter=60).fit(X, y, sensitive_features=groups)
-        assert model.groups_.tolist() == ["a, False", "a, True", "b, False", "b, True"]
+        assert model.groups_.tolist() == ["a & False", "a & True", "b & False", "b & True"]
         assert model.predict(X, sensitive_features=groups).shape == y.shape
 
     def test_bins(self, data):
@@ -231,7 +236,7 @@ class TestClassifier:
 
     @pytest.mark.parametrize("selection", ["holdout", "crossfit", "certified"])
     def test_selections(self, data, selection):
-        model = fit(data, selection=selection, tau=0.6, cv=2, random_state=0)
+        model = fit(data, **REGIMES[selection], tau=0.6, cv=2, random_state=0)
         assert model.feasible_
         assert model.held_out_.counts.shape[1:] == (2, 2, 2)
         if selection == "holdout":
@@ -239,10 +244,36 @@ class TestClassifier:
             total = model.held_out_.counts[at].sum()
             assert total == model.held_out_.n_rows
 
+    @pytest.mark.parametrize("groups", [2, 3])
+    def test_cuts_belong_to_their_groups(self, groups):
+        X, y, z = make(900, 3, groups=groups)
+        z[:5] = "f"  # too small to be compared, with a cut of its own
+        params = {"tau": 0.7, "selection": "holdout", "random_state": 0, "max_iter": 30}
+        model = fit((X, y, z), **params)
+        names = [*model.groups_.tolist(), "f"]
+        assert len(set(model.point_.cut.tolist())) > 1
+        code = np.array([names.index(group) for group in z])
+        held = split_rows(np.minimum(code, groups) * 2 + y, 0.5, np.random.RandomState(0))[1]
+        # What was counted on the held-out rows is what each of the points predicts for them.
+        points, counts = model.held_out_.points, model.held_out_.counts
+        for i in range(0, len(points), 7):
+            w = model.trajectory_.iterates[points.iterate[i]]
+            answer = X[held] @ w[:-1] + w[-1] > points.cut[i][code[held]]
+            found = np.zeros((groups + 1, 2, 2))
+            np.add.at(found, (code[held], y[held], answer.astype(int)), 1)
+            np.testing.assert_array_equal(counts[i], found)
+        # So does the classifier, and the frontier's table names the cuts.
+        w = model.trajectory_.iterates[model.point_.iterate]
+        scores = X @ w[:-1] + w[-1] - model.point_.cut[code]
+        np.testing.assert_allclose(model.decision_function(X, sensitive_features=z), scores)
+        frame = model.frontier_.to_frame()
+        shown = np.column_stack([frame[f"cut[{name}]"] for name in [*names[:-1], "others"]])
+        np.testing.assert_array_equal(shown, model.frontier_.cut)
+
     def test_sparse_and_weights(self, data):
         X, y, z = (v[:400] for v in data)
         weight = np.random.default_rng(0).integers(1, 3, 400)
-        weighted = FairClassifier(group_cuts=True, max_iter=60).fit(
+        weighted = FairClassifier(group_cuts=True, max_iter=60, confidence=None).fit(
             csr_matrix(X), y, sensitive_features=z, sample_weight=weight
         )
         repeated = fit(tuple(np.repeat(v, weight, axis=0) for v in (X, y, z)), max_iter=60)
@@ -257,7 +288,7 @@ class TestClassifier:
     def test_groups_from_a_column(self, data):
         X, y, z = data
         frame = pd.DataFrame(X, columns=list("uvw")).assign(z=z)
-        model = FairClassifier(group_cuts=True, sensitive_feature="z", max_iter=60).fit(frame, y)
+        model = FairClassifier(group_cuts=True, sensitive_features="z", max_iter=60).fit(frame, y)
         assert model.accuracy_ == pytest.approx(np.mean(model.predict(frame) == y))
         assert model.score(frame, y) == pytest.approx(model.accuracy_)
 

@@ -1,3 +1,5 @@
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -165,11 +167,11 @@ class TestGroupRates:
     def test_the_favourable_label_is_the_classifiers(self):
         X, y, z = make_problem()
         named = np.where(y, "yes", "no")
-        for pos_label, favourable in ((None, 1), ("no", 0)):
-            model = FairClassifier(tau=0.5, pos_label=pos_label)
+        for favourable in ("yes", "no"):
+            model = FairClassifier(tau=0.5, pos_label=favourable)
             model.fit(X, named, sensitive_features=z)
             display = GroupRatesDisplay.from_estimator(model, X, named, sensitive_features=z)
-            chosen = model.predict(X) == ("yes" if favourable else "no")
+            chosen = model.predict(X) == favourable
             wanted = [np.mean(chosen[z == group]) for group in (0, 1)]
             drawn = display.ax_.containers[0].lines[0].get_xdata()
             np.testing.assert_allclose(drawn, 100 * np.array(wanted))
@@ -257,6 +259,41 @@ class TestNotebook:
         assert f"{boosted.accuracy_:.4f}" in shown
         with config_context(display="text"):
             assert "text/html" not in boosted._repr_mimebundle_()
+
+    def test_the_favourable_answer_comes_first(self):
+        X, y, z = make_problem()
+        owed = np.where(y, "paid", "owed")
+        fair = {"tau": 0.5, "pos_label": "owed"}
+        many = np.where(X[:, 0] > 0.5, "late", owed)
+        for model, labels, says in (
+            (FairClassifier(tau=0.5), y, "1"),
+            (FairClassifier(**fair), owed, "owed"),
+            (FairBoostedClassifier(**fair, n_folds=2), owed, "owed"),
+            (FairClassifier(tau=0.1, max_iter=10), many, "late or owed or paid, each"),
+        ):
+            shown = model.fit(X, labels, sensitive_features=z)._repr_html_()
+            first = re.sub(r"(<[^>]*>)+", "|", shown.partition("<table")[2]).split("|")[1:3]
+            assert first == ["favourable answer", says]
+
+    def test_a_rate_that_is_unknown_and_names_with_commas(self):
+        X, y, z = make_problem()
+        model = FairClassifier(tau=0.5).fit(X, y, sensitive_features=np.where(z, "F, N", "F, Y"))
+        model.rate_ = np.nan
+        assert "F, N; F, Y" in model._repr_html_()
+        assert "nan" not in model._repr_html_()
+
+    def test_a_missed_target_says_how_near_it_came(self):
+        X, y, z = make_problem(n=60)
+        model = FairClassifier(tau=0.98, confidence=0.9)
+        with pytest.warns(FairnessWarning):
+            model.fit(X, y, sensitive_features=z)
+        assert model.rate_ >= 0.98 > model.rate_bound_
+        shown = model._repr_html_()
+        assert (
+            "✗ NOT reached on the training data with a confidence of about 0.9: "
+            f"{model.rate_bound_:.3f} can be relied on<" in shown
+        )
+        assert f"{model.rate_:.3f} on the training data<" in shown
 
     def test_several_targets(self):
         X, y, z = make_problem()

@@ -1,29 +1,38 @@
 """Engines against each other: the same moments, the same fits, wherever the rows are."""
 
 import itertools
+import os
 import pickle
+import subprocess
 import sys
 import time
 import warnings
 from contextlib import nullcontext
+from threading import Lock
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import NOTION_NAMES, as_layout
+from regimes import REGIMES
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import KFold
 
-import evenhand.engines._rows as memory
-import evenhand.frontier as frontier_module
+import evenhand.engines.memory as memory
+import evenhand.engines.threads as threads
+import evenhand.frontier.sweep as frontier_module
 from evenhand import FairClassifier, FairnessWarning
-from evenhand._arrays import has_numba
-from evenhand.engines import MemoryRows, Share, as_columns, cores
-from evenhand.frontier import sweep
-from evenhand.notions import NOTIONS, find_notion, of_labels
-from evenhand.oracle import Oracle
-from evenhand.rowmath import row_sums
+from evenhand.core.notions import NOTIONS, find_notion, of_labels
+from evenhand.core.oracle import Oracle
+from evenhand.core.row_sums import row_sums
+from evenhand.core.rows import Share, as_columns
+from evenhand.engines.kernels import has_numba
+from evenhand.engines.memory import MemoryRows, make_oracle
+from evenhand.engines.threads import cores
+from evenhand.frontier.sweep import sweep
 
 numba = pytest.mark.skipif(not has_numba(), reason="needs numba")
 
@@ -79,7 +88,7 @@ class TestTorch:
     @pytest.mark.parametrize("labels", [2, 3])
     @pytest.mark.parametrize("notion", NOTION_NAMES)
     def test_moments(self, torch, device, notion, labels, point):
-        from evenhand.engines._torch import TorchRows
+        from evenhand.engines.torch import TorchRows
 
         X, y, z = make_rows(groups=3, labels=labels)
         rng = np.random.default_rng(1)
@@ -97,7 +106,7 @@ class TestTorch:
                 quantity=quantity,
                 sample_weight=weight,
             )
-            given = None if quantity is None else True
+            given = quantity is not None
             numpy = Oracle(MemoryRows(X, columns), quantity=given, **settings)
             w, u = point(numpy)
             expected = numpy.evaluate(w, u, 1.3)
@@ -112,7 +121,7 @@ class TestTorch:
     def test_the_fused_kernel(self, torch, notion, degree, point):
         if not torch.cuda.is_available():
             pytest.skip("needs a GPU")
-        from evenhand.engines._torch import TorchRows
+        from evenhand.engines.torch import TorchRows
 
         X, y, z = make_rows(200_003, groups=3)
         rng = np.random.default_rng(1)
@@ -176,7 +185,7 @@ class TestTorch:
         np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
 
     def test_certificates(self, torch):
-        from evenhand.theory import certificate
+        from evenhand.paper.theory import certificate
 
         X, y, z = make_rows(600)
         found = [
@@ -193,7 +202,7 @@ class TestTorch:
     @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
     def test_selections(self, torch, selection):
         X, y, z = make_rows(6000)
-        model = FairClassifier(selection=selection, tau=0.5, max_iter=20, cv=3, random_state=0)
+        model = FairClassifier(**REGIMES[selection], tau=0.5, max_iter=20, cv=3, random_state=0)
         model.fit(torch.as_tensor(X), torch.as_tensor(y), sensitive_features=z)
         assert model.feasible_
         assert model.held_out_.n_rows == pytest.approx(
@@ -203,7 +212,7 @@ class TestTorch:
     def test_labels_and_groups_of_any_kind(self, torch):
         X, y, z = make_rows(500)
         words, names = np.array(["no", "yes"])[y], np.array(["a", "b"])[z]
-        model = FairClassifier(max_iter=5, tau=0.1).fit(
+        model = FairClassifier(max_iter=5, tau=0.1, pos_label="yes").fit(
             torch.as_tensor(X), words, sensitive_features=names
         )
         assert model.classes_.tolist() == ["no", "yes"]
@@ -275,7 +284,13 @@ class TestTorch:
 
     def test_splitters(self, torch):
         X, y, z = make_rows(500)
-        settings = {"selection": "crossfit", "cv": KFold(3), "max_iter": 5, "tau": 0.1}
+        settings = {
+            "confidence": None,
+            "selection": "crossfit",
+            "cv": KFold(3),
+            "max_iter": 5,
+            "tau": 0.1,
+        }
         expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
         model = FairClassifier(**settings).fit(torch.as_tensor(X), y, sensitive_features=z)
         np.testing.assert_allclose(model.held_out_.rate, expected.held_out_.rate)
@@ -295,9 +310,9 @@ class TestTorch:
         FairClassifier(max_iter=5, tau=0.1, engine="torch").fit(X, y, sensitive_features=z)
 
     def test_numpy_takes_tensors(self, torch, monkeypatch):
-        from evenhand.engines import _torch
+        from evenhand.engines import torch as torch_rows
 
-        monkeypatch.setattr(_torch, "TorchRows", None)
+        monkeypatch.setattr(torch_rows, "TorchRows", None)
         X, y, z = make_rows(500)
         settings = {"max_iter": 5, "tau": 0.1}
         expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
@@ -344,7 +359,7 @@ class TestCompiled:
         recodes = (None, (np.array([1.0, 0, 1, 0, 0, 1]), np.array([0.5, 1, 1e-6, 2, 1, 1])))
         tables = (None, rng.random(len(y)) + 0.1), (None, rng.random(len(y))), recodes, (1, 2, 3)
         for weight, extra, recode, degree in itertools.product(*tables):
-            oracle = Oracle(
+            oracle = make_oracle(
                 as_layout(X, layout),
                 y,
                 z,
@@ -368,7 +383,7 @@ class TestCompiled:
     def test_scores_without_bounds(self, monkeypatch):
         """Certain answers, far beyond what an exponential can hold."""
         X, y, z = make_rows(500)
-        oracle = Oracle(X * 1e4, y, z, notion=NOTIONS["statistical_parity"](2))
+        oracle = make_oracle(X * 1e4, y, z, notion=NOTIONS["statistical_parity"](2))
         w, u = np.ones(oracle.n_weights), np.array([1.0, 900.0, -900.0])
         monkeypatch.setattr(memory, "COMPILED_ROWS", 10**9)
         expected = oracle.evaluate(w, u, 1.0)
@@ -395,7 +410,7 @@ class TestCompiled:
         tau = [0.9, 0.6] if isinstance(notion, list) else 0.8
         rng = np.random.default_rng(0)
         for weight in (None, rng.random(len(y)) + 0.5, rng.integers(1, 5, len(y)) / 3):
-            oracle = Oracle(X, y, z, notion=find_notion(notion, 2, tau), sample_weight=weight)
+            oracle = make_oracle(X, y, z, notion=find_notion(notion, 2, tau), sample_weight=weight)
             W = np.random.default_rng(1).standard_normal((12, 7))
             monkeypatch.setattr(frontier_module, "COMPILED_ROWS", 10**9)
             expected = sweep(oracle, W, min_share=min_share)
@@ -419,7 +434,9 @@ class TestHistograms:
         weight = np.random.default_rng(0).random(len(y)) if weighted else None
         notion = NOTIONS["statistical_parity"](2)
         notion = notion if labels == 2 else of_labels(notion, [0, 1], 3)
-        oracle = Oracle(X, y, z, notion=notion, n_labels=labels, n_groups=2, sample_weight=weight)
+        oracle = make_oracle(
+            X, y, z, notion=notion, n_labels=labels, n_groups=2, sample_weight=weight
+        )
         W = np.random.default_rng(1).standard_normal((5, oracle.n_weights))
         front = sweep(oracle, W, labels=range(labels))
         assert len(front) > 10
@@ -439,14 +456,14 @@ class TestHistograms:
         accuracy = []
         for rows, dtype in ((10**5, float), (10**5, np.float32), (1000, float)):
             monkeypatch.setattr(frontier_module, "EXACT_ROWS", rows)
-            oracle = Oracle(X.astype(dtype), y, z, notion=NOTIONS["statistical_parity"](2))
+            oracle = make_oracle(X.astype(dtype), y, z, notion=NOTIONS["statistical_parity"](2))
             front = sweep(oracle, np.array([[0.3, 0.6, 0.2, -0.2, -0.6, -1.0, 0.0]]))
             accuracy.append(front.accuracy.max())
         np.testing.assert_allclose(accuracy, accuracy[0], atol=1e-3)
 
     def test_close_to_every_cut(self, monkeypatch):
         X, y, z = make_rows(40_000)
-        oracle = Oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
+        oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
         W = np.random.default_rng(1).standard_normal((5, 7)) * 0.3 + [1, -0.6, 0.2, 0, -0.5, -1, 0]
         exact = sweep(oracle, W)
         monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
@@ -460,7 +477,7 @@ class TestHistograms:
         monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
         X, y, z = make_rows(5000)
         X = (X > 0).astype(float)
-        oracle = Oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
+        oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
         w = np.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, -31.5]])
         front = sweep(oracle, w, min_share=0.0)
         scores = X @ w[0, :-1] + w[0, -1]
@@ -539,7 +556,7 @@ class TestFiles:
         pytest.importorskip("pyarrow")
         X, y, z = make_rows(9000, dtype=np.float32)
         table = pd.DataFrame(X, columns=list("abcdef"))
-        table["label"] = np.where(y == 1, "yes", "no")
+        table["label"] = np.where(y == 1, "true", "false")
         table["group"] = np.where(z == 1, "g1", "g0")
         table["weight"] = 1.0 + (np.arange(9000) % 3)
         table[:5000].to_parquet(tmp_path / "1.parquet", row_group_size=1700)
@@ -571,7 +588,7 @@ class TestFiles:
         assert (model.predict(table[inputs]) == expected.predict(table[inputs])).mean() > 0.999
 
     def test_inputs_are_read_once_a_pass(self, folder, monkeypatch):
-        from evenhand.engines._parquet import RowGroup
+        from evenhand.engines.parquet import RowGroup
 
         path, _ = folder
         reads = []
@@ -586,7 +603,7 @@ class TestFiles:
     @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
     def test_selections(self, folder, selection):
         path, table = folder
-        model = FairClassifier(selection=selection, tau=0.4, max_iter=10, cv=2, random_state=0)
+        model = FairClassifier(**REGIMES[selection], tau=0.4, max_iter=10, cv=2, random_state=0)
         model.fit_parquet(path, label="label", sensitive_features="group", columns=list("abc"))
         held = table.shape[0] if selection == "crossfit" else table.shape[0] / 2
         assert model.held_out_.n_rows == pytest.approx(held, rel=0.1)
@@ -633,7 +650,7 @@ class TestFiles:
     def test_an_index_is_no_input(self, folder):
         path, table = folder
         table = table.drop(columns="weight")
-        table["label"] = table["label"] == "yes"
+        table["label"] = table["label"] == "true"
         table[table["a"] > 0].to_parquet(path / "1.parquet")
         model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
             path / "1.parquet", label="label", sensitive_features="group"
@@ -701,7 +718,7 @@ class TestFiles:
         model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
             path, label="label", sensitive_features="group", columns=["a", "b"]
         )
-        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.classes_.tolist() == ["false", "true"]
 
     def test_folders_that_name_values(self, folder):
         path, table = folder
@@ -740,12 +757,13 @@ class TestDask:
             sex=np.where(z, "m", "f"),
             town=np.where(np.arange(300) < 20, "York, UK", "Rome"),
         )
-        model, lazy = FairClassifier(max_iter=3, tau=0.1), dd.from_pandas(frame, npartitions=3)
+        lazy = dd.from_pandas(frame, npartitions=3)
+        model = FairClassifier(max_iter=3, tau=0.1, pos_label="yes")
         for table in (frame, lazy):
             model.fit(table[list("abcdef")], table["y"], sensitive_features=table[["sex", "town"]])
             assert model.classes_.tolist() == ["no", "yes"]
-            assert model.groups_.tolist() == ["f, Rome", "m, Rome"]
-            assert set(model.small_groups_) == {'f, "York, UK"', 'm, "York, UK"'}
+            assert model.groups_.tolist() == ["f & Rome", "m & Rome"]
+            assert set(model.small_groups_) == {"f & York, UK", "m & York, UK"}
 
     @pytest.mark.parametrize(
         "settings", [{}, {"group_cuts": True}, {"notion": "equalized_odds"}, {"cut": False}]
@@ -816,7 +834,7 @@ class TestDask:
         import dask.array as da
 
         X, y, z = make_rows(6000)
-        settings = {"selection": selection, "tau": 0.4, "max_iter": 10, "cv": 2, "random_state": 0}
+        settings = {**REGIMES[selection], "tau": 0.4, "max_iter": 10, "cv": 2, "random_state": 0}
         model = FairClassifier(**settings).fit(
             da.from_array(X, chunks=(1000, -1)), y, sensitive_features=z
         )
@@ -863,9 +881,21 @@ class TestDask:
     @pytest.mark.parametrize(
         ("n", "settings", "message"),
         [
-            (3000, {"selection": "holdout"}, "no row with label 1 is left to fit to"),
-            (20, {"selection": "holdout", "holdout": 0.001}, "no row is left to hold out"),
-            (60, {"selection": "crossfit", "cv": 100}, "no row is left to hold out"),
+            (
+                3000,
+                {**REGIMES["holdout"]},
+                "no row with label 1 is left to fit to",
+            ),
+            (
+                20,
+                {**REGIMES["holdout"], "holdout": 0.001},
+                "no row is left to hold out",
+            ),
+            (
+                60,
+                {**REGIMES["crossfit"], "cv": 100},
+                "no row is left to hold out",
+            ),
         ],
     )
     def test_splits_that_leave_nothing(self, n, settings, message):
@@ -1015,7 +1045,7 @@ class TestDask:
         import dask.array as da
         import dask.dataframe as dd
 
-        from evenhand.engines import _dask
+        from evenhand.engines import dask as dask_rows
 
         X, y, z = make_rows(600)
         weight = np.random.default_rng(0).random(600)
@@ -1026,14 +1056,14 @@ class TestDask:
         frame = dd.concat([frame, frame[frame["y"] > 1]])  # and partitions without rows
         arrays = [da.from_array(v, chunks=(250, *v.shape[1:])) for v in (X, y, weight, z)]
         frames = [frame[list(range(6))], frame["y"], frame["w"], frame["z"]]
-        compute, sizes = _dask.compute, []
+        compute, sizes = dask_rows.compute, []
 
         def spied(*args, **kwargs):
             found = compute(*args, **kwargs)
             sizes.extend(map(np.size, found))
             return found
 
-        monkeypatch.setattr(_dask, "compute", spied)
+        monkeypatch.setattr(dask_rows, "compute", spied)
         for table in (arrays, frames, [arrays[0], y, weight, z]):
             found = model.score(*table[:3], sensitive_features=table[3])
             assert found == pytest.approx(expected)
@@ -1092,6 +1122,7 @@ class TestDask:
             FairClassifier(engine="dask").fit(X, y, sensitive_features=z)
 
 
+@pytest.mark.slow
 class TestCluster:
     """A real scheduler with two worker processes on loopback."""
 
@@ -1113,18 +1144,18 @@ class TestCluster:
         return [da.from_array(v, chunks=(10_000, *v.shape[1:])) for v in (X, y, z)], (X, y, z)
 
     def test_same_model_and_nothing_long_comes_home(self, client, table, monkeypatch):
-        from evenhand.engines import _dask
+        from evenhand.engines import dask as dask_rows
 
         (X, y, z), arrays = table
         sizes = []
-        compute = _dask.compute
+        compute = dask_rows.compute
 
         def spied(*args, **kwargs):
             found = compute(*args, **kwargs)
             sizes.append(len(pickle.dumps(found)))
             return found
 
-        monkeypatch.setattr(_dask, "compute", spied)
+        monkeypatch.setattr(dask_rows, "compute", spied)
         model = FairClassifier(max_iter=10, tau=0.5).fit(X, y, sensitive_features=z)
         expected = FairClassifier(max_iter=10, tau=0.5).fit(
             *arrays[:2], sensitive_features=arrays[2]
@@ -1193,7 +1224,7 @@ class TestLikeMemory:
 
     def test_certificates_with_weights_that_are_alike(self, fit):
         X, y, z = make_rows(2000)
-        settings = {"selection": "certified", "max_iter": 5, "tau": 0.3, "random_state": 0}
+        settings = {"confidence": "certified", "max_iter": 5, "tau": 0.3, "random_state": 0}
         plain = fit(FairClassifier(**settings), X, y, z)
         for one in (1, 0.3):
             weighted = fit(FairClassifier(**settings), X, y, z, np.full(2000, one))
@@ -1206,18 +1237,18 @@ class TestLikeMemory:
 
     def test_weighted_rows_have_no_bounds(self, fit):
         X, y, z = make_rows(2000)
-        model = FairClassifier(selection="holdout", max_iter=5, tau=0.1, random_state=0)
+        model = FairClassifier(**REGIMES["holdout"], max_iter=5, tau=0.1, random_state=0)
         assert np.isfinite(fit(model, X, y, z).held_out_.bound).any()
         assert np.isnan(fit(model, X, y, z, 1.0 + np.arange(2000) % 2).held_out_.bound).all()
 
     def test_types_of_labels_and_groups(self, fit, request):
         X, y, z = make_rows(2000)
         y, z = np.array(["no", "yes"])[y], np.array(["f", "m"])[z]
-        model = FairClassifier(max_iter=5, tau=0.1)
+        model = FairClassifier(max_iter=5, tau=0.1, pos_label="yes")
         if "parquet" in request.node.name:
             y, z = pd.Series(y), pd.Series(z)  # as a file has them
         for labels in (y, y.astype(object)):
-            expected = FairClassifier(max_iter=5, tau=0.1).fit(X, labels, sensitive_features=z)
+            expected = clone(model).fit(X, labels, sensitive_features=z)
             fit(model, X, labels, z)
             assert model.classes_.dtype == expected.classes_.dtype
             assert model.groups_.dtype == expected.groups_.dtype
@@ -1228,7 +1259,7 @@ def test_sums_are_those_of_one_block():
     X, y, z = make_rows(1000)
     columns = as_columns(1000, y, z, n_labels=2)
     notion = NOTIONS["statistical_parity"](2)
-    game = Oracle(X, y, z, notion=notion).game
+    game = make_oracle(X, y, z, notion=notion).game
     args = (np.ones(7), np.ones(3), 1.0, game, None)
     whole, parts = (MemoryRows(X, columns, n).sum(row_sums, *args) for n in (1000, 13))
     np.testing.assert_allclose(whole.x_r, parts.x_r, rtol=1e-9)
@@ -1271,19 +1302,79 @@ def test_numba_that_does_not_compile(monkeypatch):
 @pytest.mark.parametrize("error", [ImportError, RuntimeError])
 def test_without_numba(monkeypatch, error):
     """Also where it is there, but has no place for its cache or does not know this NumPy."""
-    import evenhand._arrays as arrays
+    import evenhand.engines.kernels as kernels
 
     def fail(name):
-        raise error(name)
+        raise error(f"cannot cache function: no locator available for {name}")
 
-    monkeypatch.setattr(arrays, "import_module", fail)
-    arrays.has_numba.cache_clear()
+    monkeypatch.setattr(kernels, "import_module", fail)
+    kernels.has_numba.cache_clear()
     told = pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR")
     with told if error is RuntimeError else nullcontext():
-        assert not arrays.has_numba()
+        assert not kernels.has_numba()
     X, y, z = make_rows(9000)
     model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
     monkeypatch.undo()
-    arrays.has_numba.cache_clear()
+    kernels.has_numba.cache_clear()
     again = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
     np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-9)
+
+
+FORK = """
+import os, signal, sys, threading, time
+import numpy as np
+from evenhand import FairClassifier
+from evenhand.engines.threads import cores
+
+rng = np.random.default_rng(0)
+X, y, z = rng.standard_normal((200, 3)), rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+fitting, done = threading.Event(), threading.Event()
+
+def fit():
+    with cores.without_blas(), cores._lock:
+        fitting.set()
+        done.wait()
+
+thread = threading.Thread(target=fit)
+thread.start()
+fitting.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # ends a child that hangs
+    FairClassifier(tau=0.1, max_iter=5).fit(X, y, sensitive_features=z)
+    os._exit(0)
+code = os.waitpid(child, 0)[1]
+done.set()
+thread.join()
+sys.exit(code != 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fit_in_a_child_forked_while_another_thread_fits():
+    command = [sys.executable, "-W", "ignore", "-c", FORK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_locks_of_others_are_renewed_after_a_fork(monkeypatch):
+    lock = SimpleNamespace(_lock=Lock())
+    lock._lock.acquire()
+    monkeypatch.setitem(sys.modules, "compiler", SimpleNamespace(lock=lock))
+    known = (("compiler", "lock", "_lock"), ("compiler", "gone", "_lock"), ("gone", "a", "b"))
+    monkeypatch.setattr(threads, "FORKED_LOCKS", known)
+    type(cores)()._renew()
+    assert lock._lock.acquire(blocking=False)
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, SystemError, ValueError, RuntimeError])
+def test_numba_that_fails_in_any_way_is_left_out(monkeypatch, error):
+    def fail(name):
+        raise error("LLVM is not what it was")
+
+    monkeypatch.setattr("evenhand.engines.kernels.import_module", fail)
+    with pytest.warns(UserWarning, match="NumPy does") as told:
+        assert has_numba.__wrapped__() is False
+    assert len(told) == 1
+    assert f"({error.__name__}: LLVM is not what it was)" in str(told[0].message)
+    assert "install it again" in str(told[0].message)

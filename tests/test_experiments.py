@@ -13,11 +13,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from evenhand import experiments
-from evenhand.experiments import EXPERIMENTS, Claim, Experiment, Finding, reproduce, tally
-from evenhand.experiments import _reproduce as reproducing
-from evenhand.experiments._claims import (
+from evenhand.cli.app import app
+from evenhand.paper import experiments
+from evenhand.paper.experiments import EXPERIMENTS, Claim, Experiment, Finding, reproduce, tally
+from evenhand.paper.experiments import _reproduce as reproducing
+from evenhand.paper.experiments._claims import (
     CORRECTED,
     PRINTED,
     RIDGE,
@@ -26,8 +28,17 @@ from evenhand.experiments._claims import (
     judge,
     means,
 )
-from evenhand.experiments._fits import ADULT, METHODS, RHOS, SEEDS, fit, iterations, problem, split
-from evenhand.experiments._runner import _sources, run_experiments, versions
+from evenhand.paper.experiments._fits import (
+    ADULT,
+    METHODS,
+    RHOS,
+    SEEDS,
+    fit,
+    iterations,
+    problem,
+    split,
+)
+from evenhand.paper.experiments._runner import _sources, run_experiments, versions
 
 mpl.use("Agg")
 READINGS = (PRINTED, RIDGE, CORRECTED)
@@ -138,7 +149,7 @@ def test_changed_code_or_constant_is_other_content(toy, tmp_path, monkeypatch):
     experiment, log, _ = toy
     list(run_experiments([experiment], tmp_path, quick=True))
     monkeypatch.setitem(globals(), "FACTOR", 3)  # used by run's helper
-    monkeypatch.setattr("evenhand.experiments._runner._OURS", ("test_experiments", "tests"))
+    monkeypatch.setattr("evenhand.paper.experiments._runner._OURS", ("test_experiments", "tests"))
     list(run_experiments([experiment], tmp_path, quick=True))
     assert runs(log) == ["0", "0"]
     monkeypatch.setitem(globals(), "double", lambda x: 5 * x)
@@ -444,6 +455,7 @@ def test_iterations_are_those_of_the_classifier(reading, method):
 # The whole ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_reproduce_by_name(tmp_path):
     verdicts = reproduce(["counterexample", "data"], out=tmp_path, quick=True, n_jobs=1)
     assert [v.experiment for v in verdicts] == ["data"] * 4 + ["counterexample"] * 5
@@ -483,8 +495,8 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
 
 def test_what_a_cell_is_called_does_not_depend_on_the_process():
     code = (
-        "import json; from evenhand.experiments import EXPERIMENTS as E;"
-        "from evenhand.experiments._runner import _sources;"
+        "import json; from evenhand.paper.experiments import EXPERIMENTS as E;"
+        "from evenhand.paper.experiments._runner import _sources;"
         "print(json.dumps([_sources(e.run, {}) for e in E.values()], sort_keys=True))"
     )
     here = json.dumps([_sources(e.run, {}) for e in EXPERIMENTS.values()], sort_keys=True)
@@ -531,10 +543,11 @@ def test_command_line(tmp_path):
         (["data", "--out", "file/under"], "file"),
     ],
 )
-def test_command_line_errors_are_sentences(args, words, tmp_path):
+def test_command_line_errors_are_sentences(args, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    done = command(*args, cwd=tmp_path)
-    assert done.returncode == 1
+    done = CliRunner().invoke(app, ["reproduce", *args])
+    assert done.exit_code == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tarfile
 import threading
+import tracemalloc
 import zipfile
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -23,7 +25,7 @@ from sklearn.utils import Bunch
 from evenhand.datasets import (
     DATASETS,
     _fetch,
-    _tables,
+    _loaders,
     encoded_split,
     fetch_bank,
     fetch_compas,
@@ -102,14 +104,17 @@ class Index:
     """A package index on the loopback: path -> (media type, bytes)."""
 
     def __init__(self):
-        self.pages, self.asked = {}, []
+        self.pages, self.moved, self.asked = {}, {}, []
         index = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 index.asked.append((self.path, self.headers.get("Authorization")))
                 media, body = index.pages.get(self.path, (None, b""))
-                self.send_response(200 if media else 404)
+                moved = index.moved.get(self.path)
+                self.send_response(302 if moved else 200 if media else 404)
+                if moved:
+                    self.send_header("Location", moved)
                 self.send_header("Content-Type", media or "text/plain")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -139,11 +144,31 @@ class Index:
         self.pages[f"/files/{archive.file}"] = ("application/octet-stream", content)
 
 
-@pytest.fixture
-def index(monkeypatch):
+@contextmanager
+def served():
     index = Index()
     thread = threading.Thread(target=index.server.serve_forever, args=(0.01,))
     thread.start()
+    yield index
+    index.server.shutdown()
+    thread.join()
+    index.server.server_close()
+
+
+@pytest.fixture
+def elsewhere():
+    with served() as other:
+        yield other
+
+
+@pytest.fixture
+def index(monkeypatch):
+    with served() as index:
+        configure(index, monkeypatch)
+        yield index
+
+
+def configure(index, monkeypatch):
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("PIP_INDEX_URL", index.url)
@@ -151,10 +176,6 @@ def index(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     # asking pip takes half a second; test_pip_configuration does it once
     monkeypatch.setattr(_fetch.subprocess, "run", lambda *a, **k: Bunch(stdout=""))
-    yield index
-    index.server.shutdown()
-    thread.join()
-    index.server.server_close()
 
 
 @pytest.fixture
@@ -171,7 +192,7 @@ def small(monkeypatch):
         archive = replace(
             record.archive, sha256=hashlib.sha256(content).hexdigest(), size=len(content)
         )
-        table = _tables._READERS[name][0](data)[record.columns]
+        table = _loaders._READERS[name][0](data)[record.columns]
         text = _fetch.canonical(table)
         pins = {"table_sha256": hashlib.sha256(text).hexdigest(), "archive": archive} | changes
         monkeypatch.setitem(DATASETS, name, replace(record, **pins))
@@ -378,6 +399,26 @@ def test_login_of_a_private_index(index, small, tmp_path, monkeypatch):
     assert "cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("what", ["page", "file", "link"])
+def test_a_login_is_not_carried_to_another_host(
+    what, index, elsewhere, small, tmp_path, monkeypatch
+):
+    content = small("compas")
+    archive = DATASETS["compas"].archive
+    elsewhere.serve(archive, content)
+    page, file = f"/simple/{archive.project}/", f"/files/{archive.file}"
+    there = f"http://{elsewhere.host}"
+    index.serve(archive, content, href=f"{there}{file}" if what == "link" else None)
+    if what != "link":
+        path = page if what == "page" else file
+        index.moved[path] = there + path
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://me:secret@{index.host}/simple")
+    assert len(fetch_compas(data_home=tmp_path).data) == 4
+    assert all(login for _, login in index.asked)
+    assert elsewhere.asked
+    assert not any(login for _, login in elsewhere.asked)
+
+
 def test_no_index_is_respected(index, small, tmp_path, monkeypatch):
     small("compas")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -488,6 +529,23 @@ def test_damaged_cache(damage, index, small, tmp_path):
     fetch_law_school(data_home=tmp_path, download_if_missing=False)
 
 
+def test_a_cache_that_unpacks_to_anything(index, small, tmp_path):
+    content = small("law_school")
+    index.serve(DATASETS["law_school"].archive, content)
+    good = fetch_law_school(data_home=tmp_path).frame
+    cache = tmp_path / "evenhand/law_school.csv.gz"
+    zeros = gzip.compress(bytes(1 << 22), mtime=0)
+    cache.write_bytes(zeros * 100)  # 400 MB in 400 KB
+    tracemalloc.start()
+    try:
+        with pytest.raises(OSError, match="is damaged in"):
+            fetch_law_school(data_home=tmp_path, download_if_missing=False)
+        assert tracemalloc.get_traced_memory()[1] < 150 << 20
+    finally:
+        tracemalloc.stop()
+    pd.testing.assert_frame_equal(fetch_law_school(data_home=tmp_path).frame, good)
+
+
 def test_interrupted_write_leaves_nothing(index, small, tmp_path, monkeypatch):
     content = small("law_school")
     index.serve(DATASETS["law_school"].archive, content)
@@ -495,7 +553,7 @@ def test_interrupted_write_leaves_nothing(index, small, tmp_path, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fetch.os, "replace", interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch_law_school(data_home=tmp_path)
     assert list((tmp_path / "evenhand").iterdir()) == []

@@ -4,10 +4,11 @@ from conftest import NOTION_NAMES, PAPER_NOTIONS, as_layout, make_problem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.frontier import sweep
-from evenhand.notions import NOTIONS
-from evenhand.oracle import Oracle
-from evenhand.rates import group_counts
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS
+from evenhand.engines.memory import make_oracle
+from evenhand.frontier.points import Points
+from evenhand.frontier.sweep import score_frontier, sweep
 
 
 def make(notion="statistical_parity", n=300, seed=0, n_iterates=6, coarse=False, **kwargs):
@@ -15,7 +16,7 @@ def make(notion="statistical_parity", n=300, seed=0, n_iterates=6, coarse=False,
     if coarse:
         X = np.round(X)
     layout = kwargs.pop("layout", "dense")
-    oracle = Oracle(as_layout(X, layout), y, z, notion=NOTIONS[notion](2), **kwargs)
+    oracle = make_oracle(as_layout(X, layout), y, z, notion=NOTIONS[notion](2), **kwargs)
     return oracle, (X, y, z), np.random.default_rng(seed).standard_normal((n_iterates, 4))
 
 
@@ -72,8 +73,10 @@ def test_against_brute_force(name, weighted, cut, coarse):
     frontier = sweep(oracle, iterates, cut=cut)
     points, sure = brute_force(NOTIONS[name](2), data, iterates, weight, cut)
     assert points or not cut, "the example must have eligible points"
+    highest = max((p[1] for p in sure), default=-1.0)
+    kept = [*sure, *(p for p in points if p[1] > highest)]
     for tau in np.linspace(0.02, 1, 50):
-        expected, found = best(sure, tau) or best(points, tau), frontier.select(tau)
+        expected, found = best(kept, tau), frontier.select(tau)
         assert found.feasible == (expected is not None)
         if expected is None:
             assert not points or found.rate == pytest.approx(max(p[1] for p in points))
@@ -101,9 +104,7 @@ def test_layout_and_blocks_do_not_matter(layout, rows):
 def test_properties(seed, name, coarse):
     oracle, data, iterates = make(name, n=80, seed=seed, coarse=coarse)
     frontier = sweep(oracle, iterates, min_share=0.05)
-    sure, rest = np.split(frontier.accuracy, [frontier.n_sure])
-    assert (np.diff(sure) < 0).all()
-    assert (np.diff(rest) < 0).all()
+    assert (np.diff(frontier.accuracy) < 0).all()
     assert (np.diff(frontier.rate) > 0).all()
     X, y, z = data
     for i in range(len(frontier)):
@@ -114,23 +115,21 @@ def test_properties(seed, name, coarse):
         share = predicted[z == 0].mean(), predicted[z == 1].mean()
         assert min(share) >= 0.05 - 1e-9
         assert max(share) <= 0.95 + 1e-9
-    # A stricter target never loses rate, nor gains accuracy while sure points reach it.
+    # A stricter target never loses rate, nor gains accuracy.
     if len(frontier):
-        assert frontier.n_sure > 0
         chosen = [frontier.select(tau) for tau in np.linspace(0.01, 1, 30)]
         assert (np.diff([p.rate for p in chosen]) >= 0).all()
-        highest = frontier.rate[frontier.n_sure - 1]
-        assert (np.diff([p.accuracy for p in chosen if p.rate <= highest]) <= 0).all()
+        assert (np.diff([p.accuracy for p in chosen]) <= 0).all()
 
 
 def test_nearly_equal_scores_are_never_separated():
     X = np.repeat([[0.0], [1.0], [2.0], [3.0]], 25, axis=0)
     X += 1e-15 * np.random.default_rng(0).standard_normal(X.shape)
     y, z = np.tile([0, 1, 1, 0, 1], 20), np.tile([0, 1], 50)
-    oracle = Oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
+    oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
     frontier = sweep(oracle, np.array([[1.0, 0.0]]), min_share=0.0)
     assert set(np.round(frontier.cut, 6)) <= {0.5, 1.5, 2.5}
-    single = Oracle(X.astype(np.float32), y, z, notion=NOTIONS["statistical_parity"](2))
+    single = make_oracle(X.astype(np.float32), y, z, notion=NOTIONS["statistical_parity"](2))
     assert set(np.round(sweep(single, np.array([[1.0, 0.0]])).cut, 6)) <= {0.5, 1.5, 2.5}
 
 
@@ -139,7 +138,7 @@ def test_an_anticlassifier_is_not_an_answer():
     rng = np.random.default_rng(0)
     y, z = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
     X = (1 - 2.0 * y)[:, None] + 0.1 * rng.standard_normal((400, 1))
-    oracle = Oracle(X, y, z, notion=NOTIONS["false_discovery"](2))
+    oracle = make_oracle(X, y, z, notion=NOTIONS["false_discovery"](2))
     assert len(sweep(oracle, np.array([[1.0, 0.0]]))) == 0
     assert len(sweep(oracle, np.array([[-1.0, 0.0]]))) > 0
 
@@ -167,3 +166,30 @@ def test_frame_has_groups_by_name():
     low = frame[["selection_rate[a]", "selection_rate[b]"]].min(axis=1)
     high = frame[["selection_rate[a]", "selection_rate[b]"]].max(axis=1)
     np.testing.assert_allclose(low / high, frame["rate"])
+
+
+def test_cuts_of_scores_are_on_their_scale():
+    y, z = np.tile([0, 0, 1, 1], 20), np.tile([0, 1], 40)
+    score = np.tile([0.1, 0.2, 0.7, 0.9], 20)
+    frontier = score_frontier(y, score, sensitive_features=z)
+    assert frontier.select(0.9).accuracy == 1
+    assert 0.2 < frontier.select(0.9).cut < 0.7
+
+
+def test_some_points_of_a_frontier_are_none_of_its_sure_ones():
+    y, z = np.tile([0, 0, 1, 1], 20), np.tile([0, 1], 40)
+    frontier = score_frontier(y, np.random.default_rng(0).random(80), sensitive_features=z)
+    few = frontier.take(np.array([0]))
+    assert (len(few), few.n_sure, few.wary) == (1, 0, None)
+
+
+def test_of_points_as_accurate_and_as_sure_the_higher_rate_is_kept():
+    points = Points(
+        iterate=np.array([0, 1]),
+        cut=np.zeros((2, 1)),
+        accuracy=np.array([0.7, 0.7]),
+        rate=np.array([0.8, 0.9]),
+        sure=np.array([0.5, 0.5]),
+        counts=np.zeros((2, 2, 2, 2)),
+    )
+    assert points.pareto("sure").rate.tolist() == [0.9]

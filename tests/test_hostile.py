@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from evenhand.cli import app
+from evenhand.cli.app import app
 
 TRAIN = ["--label", "y", "--sensitive", "g", "--no-report", "-o", "m.model"]
 
@@ -180,7 +180,7 @@ REFUSED = {
     "bins of text": (GOOD, ["--bins", "2"], "'g' has bins, and the value '.', which is no number"),
     "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
-    "bad delta": (GOOD, ["--selection", "certified", "--delta", "2"], "--delta must be a float"),
+    "bad delta": (GOOD, ["--confidence", "certified", "--delta", "2"], "--delta must be a float"),
     "no folder": (GOOD, ["-o", "nowhere/m.model"], "no folder nowhere"),
     "output is a folder": (GOOD, ["-o", "."], "is a folder; name a file"),
     "file and demo": (GOOD, ["--demo", "adult"], "one of the two"),
@@ -333,11 +333,11 @@ def test_a_column_that_says_the_group(run, tmp_path):
     result = run("train", "t.csv", *TRAIN, "--json", "--tau", "0.1")
     told = json.loads(result.stdout)
     assert told["notes"] == [
-        "column 'title' says 'g', which is sensitive, of every row; leave it out unless that is "
-        "meant."
+        "column 'title' tells 'g', which is sensitive, without fail; leave it out, --exclude "
+        "title, unless that is meant."
     ]
     actions = {d["column"]: d["action"] for d in told["data"]["decisions"]}
-    assert actions["title"].endswith("says 'g', which is sensitive, of every row")
+    assert actions["title"].endswith("tells 'g', which is sensitive, without fail")
 
 
 def test_columns_of_lists_may_be_left_out(run, tmp_path):
@@ -389,7 +389,7 @@ class TestPredict:
 
     def test_a_bad_value_far_down(self, run, tmp_path, monkeypatch):
         values = [1.0] * 200
-        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+        monkeypatch.setattr("evenhand.tables.read.read_chunks.__kwdefaults__", {
             "delimiter": None, "encoding": None, "rows": 7,
         })  # fmt: skip
         for bad, message in (("oops", "now 'oops' in row 151;"), ("inf", "first in row 151;")):
@@ -401,11 +401,11 @@ class TestPredict:
 
     @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zip", "zst", "parquet"])
     def test_written_as_the_name_says(self, run, tmp_path, monkeypatch, suffix):
-        from evenhand.files import read_table
+        from evenhand.tables.read import read_table
 
         if suffix in ("zst", "parquet"):
             pytest.importorskip("pyarrow")
-        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+        monkeypatch.setattr("evenhand.tables.read.read_chunks.__kwdefaults__", {
             "delimiter": None, "encoding": None, "rows": 7,
         })  # fmt: skip
         out = f"out.{suffix}" if suffix == "parquet" else f"out.csv.{suffix}"
@@ -493,7 +493,7 @@ class TestAudit:
                 ["--label", "y", "--prediction", "c"],
                 "'c' has the value 'u', which column 'y'",
             ),
-            (GOOD, ["--label", "c"], "'c' has 3 different values .*--favourable"),
+            (GOOD, ["--label", "c"], "'c' has 3 labels, 'u' .*--favourable u"),
             (GOOD, ["--label", "y", "--privileged", "x"], "--privileged 'x' is no value of"),
             (changed(g="f"), ["--label", "y"], "g has one group only, 'f'"),
             (changed(y=0), ["--label", "y"], "'0' in every row"),
@@ -512,6 +512,7 @@ class TestAudit:
         args = [command, "t.csv", "--label", "y", "--sensitive", "age", "--json"]
         if command == "compare":
             args += ["--method", "evenhand", "--splits", "1", "--tau", "0.1"]
+            args += ["--min-group-size", "5"]
         refused = run(*args)
         assert refused.exit_code == 1
         assert "for example --bins age=30,45,60" in refused.stderr
@@ -522,7 +523,7 @@ class TestAudit:
             names = frame["age"].map(lambda age: "below 50" if age < 50 else "from 50")
             rates = frame.groupby([names, "g"])["y"].mean()
             told = json.loads(crossed.stdout)
-            assert told["groups"] == [", ".join(group) for group in rates.index]
+            assert told["groups"] == [" & ".join(group) for group in rates.index]
             shown = [g["value"] for g in told["rates"]["selection_rate"]]
             assert shown == pytest.approx(rates.tolist())
             assert json.loads(found.stdout)["groups"] == ["below 50", "from 50"]
@@ -568,7 +569,7 @@ class TestWhoIsReadTogether:
         (tmp_path / "t.csv").write_bytes(csv(frame))
         assert run("train", "t.csv", *TRAIN, "--tau", "0.3").exit_code == 0
         assert run("predict", "m.model", "t.csv", "-o", "one.csv").exit_code == 0
-        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+        monkeypatch.setattr("evenhand.tables.read.read_chunks.__kwdefaults__", {
             "delimiter": None, "encoding": None, "rows": 7,
         })  # fmt: skip
         assert run("predict", "m.model", "t.csv", "-o", "many.csv").exit_code == 0
@@ -597,7 +598,7 @@ class TestWhoIsReadTogether:
             assert "read as dates, month first" in told["c"]
             assert "read as numbers, decimal comma" in told["b"]
         assert run("predict", "m.model", "t.csv", "-o", "one.csv").exit_code == 0
-        monkeypatch.setattr("evenhand.files.read_chunks.__kwdefaults__", {
+        monkeypatch.setattr("evenhand.tables.read.read_chunks.__kwdefaults__", {
             "delimiter": None, "encoding": None, "rows": 7,
         })  # fmt: skip
         assert run("predict", "m.model", "t.csv", "-o", "many.csv").exit_code == 0
@@ -636,7 +637,7 @@ def first_ragged(data, n_fields):
 
 
 def test_ragged_rows_are_those_that_python_finds():
-    from evenhand.files import TableFileError, _FieldCount
+    from evenhand.tables.read import TableFileError, _FieldCount
 
     rng = np.random.default_rng(0)
     cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', ' "s,p"', "ü", '"a"b']
@@ -729,10 +730,13 @@ class TestWordsOfOptions:
             ("column 'sensitive_features' is", "column 'sensitive_features' is"),
             ("group_cuts=True is for two; y has 3", "--group-cuts is for two; the label has 3"),
             ("stau=3 is no option", "stau=3 is no option"),
+            ("na=['NA', 'a b'] or keep_na='y':", "--na NA --na 'a b' or --keep-na y:"),
+            ("kinds={'a b': 'number'} keeps", "--kind 'a b=number' keeps"),
+            ("""(exclude=["it's [1]"])""", """(--exclude 'it'"'"'s [1]')"""),
         ],
     )
     def test_parameters_become_options(self, library, shown):
-        from evenhand._options import as_options
+        from evenhand.workflow.wording import as_options
 
         assert as_options(library) == shown
 
@@ -754,7 +758,7 @@ class TestWordsOfOptions:
     def test_every_option_is_there(self):
         from typer.main import get_command
 
-        from evenhand._options import OPTIONS
+        from evenhand.workflow.wording import OPTIONS
 
         commands = get_command(app).commands.values()
         there = {option for c in commands for p in c.params for option in p.opts}
@@ -777,7 +781,7 @@ class TestWordsOfOptions:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("options", [[], ["--selection", "crossfit"]])
 def test_an_interrupted_fit_writes_nothing(run, tmp_path, monkeypatch, name, options):
-    from evenhand.trajectory import Trajectory
+    from evenhand.core.trajectory import Trajectory
 
     (tmp_path / "t.csv").write_bytes(GOOD)
     (tmp_path / "m.model").write_text("precious")

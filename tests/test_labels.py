@@ -1,19 +1,22 @@
 """More than two labels, and which of them is the favourable one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from regimes import REGIMES
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from evenhand import FairClassifier, FairnessWarning
-from evenhand.notions import NOTIONS, of_labels
-from evenhand.oracle import Oracle
-from evenhand.rates import EQUALIZED_ODDS, RATES, group_counts, overall_accuracy
+from evenhand import FairBoostedClassifier, FairClassifier, FairnessWarning
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS, of_labels
+from evenhand.core.rates import EQUALIZED_ODDS, RATES, overall_accuracy
+from evenhand.engines.memory import make_oracle
 
 LABELS = np.array(["card", "deny", "loan"])
 
@@ -36,6 +39,7 @@ def data():
 
 def fit(data, **params):
     X, y, z = data
+    params = {"confidence": None} | params
     return FairClassifier(**params).fit(X, y, sensitive_features=z)
 
 
@@ -58,7 +62,9 @@ class TestOracle:
         notion = of_labels(NOTIONS[name](2), favourable, 3)
         weight = rng.uniform(0.5, 2, 60)
         # Of three groups two are compared.
-        oracle = Oracle(X, y, z, notion=notion, n_labels=3, n_groups=2, sample_weight=weight, mu=1)
+        oracle = make_oracle(
+            X, y, z, notion=notion, n_labels=3, n_groups=2, sample_weight=weight, mu=1
+        )
         w = 0.5 * rng.standard_normal(oracle.n_weights)
         u = 0.5 * rng.standard_normal(oracle.n_adversary)
         m = oracle.evaluate(w, u, 1.3)
@@ -80,7 +86,7 @@ class TestOracle:
     def test_scores_of_any_size(self):
         X, y, z = np.eye(3) * 1e3, np.arange(3), np.array([0, 1, 0])
         notion = of_labels(NOTIONS["statistical_parity"](2), [0, 1, 2], 3)
-        oracle = Oracle(X, y, z, notion=notion, n_labels=3)
+        oracle = make_oracle(X, y, z, notion=notion, n_labels=3)
         w = 10 * np.eye(3, 4).ravel()
         m = oracle.evaluate(w, np.zeros(oracle.n_adversary))
         assert np.isfinite(m.loss_c)
@@ -92,7 +98,7 @@ class TestOracle:
         codes = np.searchsorted(LABELS, y), (z == "b").astype(int)
         notion = of_labels(NOTIONS["false_discovery"](2), [1, 2], 3)
         rng = np.random.default_rng(0)
-        one, two = (Oracle(x, *codes, notion=notion, n_labels=3) for x in (X, csr_matrix(X)))
+        one, two = (make_oracle(x, *codes, notion=notion, n_labels=3) for x in (X, csr_matrix(X)))
         w, u = rng.standard_normal(one.n_weights), rng.standard_normal(one.n_adversary)
         for a, b in zip(one.evaluate(w, u), two.evaluate(w, u), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
@@ -173,7 +179,7 @@ class TestClassifier:
 
     @pytest.mark.parametrize("selection", ["holdout", "crossfit", "certified"])
     def test_selections(self, data, selection):
-        model = fit(data, selection=selection, tau=0.5, cv=2, random_state=0)
+        model = fit(data, **REGIMES[selection], tau=0.5, cv=2, random_state=0)
         held = model.held_out_
         assert held.counts.shape[1:] == (2, 3, 3)
         assert model.feasible_ == (model.guarantee_.certified if model.guarantee_ else True)
@@ -182,7 +188,7 @@ class TestClassifier:
         assert {"cut[card]", "cut[deny]", "cut[loan]", "fitted_rate", "bound"} <= set(frame)
 
     def test_counts_on_other_rows(self, fitted):
-        from evenhand.selection import count_points
+        from evenhand.frontier.held_out import count_points
 
         X, y, z = make(700, 5)
         codes = (z == "b") * 3 + np.searchsorted(LABELS, y)
@@ -199,7 +205,9 @@ class TestClassifier:
     def test_weights_are_repetitions(self, data):
         X, y, z = (v[:300] for v in data)
         weight = np.random.default_rng(0).integers(0, 3, 300)
-        weighted = FairClassifier().fit(X, y, sensitive_features=z, sample_weight=weight)
+        weighted = FairClassifier(confidence=None).fit(
+            X, y, sensitive_features=z, sample_weight=weight
+        )
         repeated = fit(tuple(np.repeat(v, weight, axis=0) for v in (X, y, z)))
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
         assert weighted.rate_ == pytest.approx(repeated.rate_)
@@ -251,6 +259,22 @@ class TestFavourableOfTwo:
         assert ours.rate_ == other.rate_
         assert ours.classes_.tolist() == ["deny", "loan"]
 
+    @pytest.mark.parametrize("pos_label", ["deny", "loan"])
+    @pytest.mark.parametrize("group_cuts", [False, True])
+    def test_a_score_of_exactly_0_is_not_the_favourable_label(self, data, pos_label, group_cuts):
+        X, y, z = data
+        y = np.where(y == "loan", "loan", "deny")
+        model = fit((X, y, z), pos_label=pos_label, group_cuts=group_cuts, max_iter=5)
+        model.intercept_ = np.zeros_like(model.intercept_)
+        groups, zero = z[:3], np.zeros((3, X.shape[1]))
+        assert not model.decision_function(zero, sensitive_features=groups).any()
+        other = {"deny": "loan", "loan": "deny"}[pos_label]
+        assert model.predict(zero, sensitive_features=groups).tolist() == [other] * 3
+        # Either side of it is clear.
+        step = np.sign(model.coef_) * 1e-9
+        near = [model.predict(s * step, sensitive_features=groups[:1])[0] for s in (-1, 1)]
+        assert near == ["deny", "loan"]
+
     def test_naming_the_larger_changes_nothing(self, data):
         X, y, z = data
         y = y == "loan"
@@ -270,3 +294,24 @@ def test_a_rare_label_is_not_forced_on_people():
     model = FairClassifier(tau=0.3).fit(X, y.astype(str), sensitive_features=z)
     share = np.mean(model.predict(X) == "fraud")
     assert share < 0.01
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+@pytest.mark.parametrize(("values", "types"), [((1, "a"), "int, str"), ((True, "a"), "bool, str")])
+def test_labels_of_mixed_types(kind, values, types):
+    X, y, z = make(60, 0)
+    mixed = [values[label == "loan"] for label in y]
+    mixed = kind(mixed) if kind is list else kind(mixed, dtype=object)
+    for model in (FairClassifier(), FairBoostedClassifier()):
+        with pytest.raises(ValueError, match=rf"y mixes types .*\({types}\); use one type"):
+            model.fit(X, mixed, sensitive_features=z)
+
+
+def test_a_group_that_is_half_a_character():
+    X, y, z = make(200, 0)
+    half = np.where(z == "a", "a\ud800", z)
+    for groups in (half, half.astype(object), half.tolist(), np.column_stack([half, z])):
+        with pytest.raises(ValueError, match=r"the value 'a\\ud800.*' has half a character"):
+            FairClassifier().fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="half a character"):
+        FairClassifier().fit(X, y, sensitive_features=pd.Series(half.astype(object), dtype=object))

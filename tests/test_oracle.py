@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.special import expit, xlogy
 
-from evenhand.notions import NOTIONS
-from evenhand.oracle import Oracle
-from evenhand.rates import group_counts
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS
+from evenhand.engines.memory import make_oracle
 
 CASES = list(itertools.product(NOTION_NAMES, READING_NAMES))
 
 
-def make_oracle(notion="statistical_parity", degree=2, data=None, **kwargs):
+def problem_oracle(notion="statistical_parity", degree=2, data=None, **kwargs):
     X, y, z = make_problem() if data is None else data
-    return Oracle(X, y, z, notion=NOTIONS[notion](degree), **kwargs)
+    return make_oracle(X, y, z, notion=NOTIONS[notion](degree), **kwargs)
 
 
 def point(oracle, seed=0, size=0.5):
@@ -43,7 +43,7 @@ def whole(grad_f):
 def test_gradients_are_those_of_their_own_losses(notion, reading, weighted):
     weight = np.random.default_rng(1).random(400) + 0.1 if weighted else None
     # Printed sums are of the order of N^2: mu is in units that keep the loss of order one.
-    oracle = make_oracle(notion, reading=reading, l2=0.1, mu=3.0, sample_weight=weight)
+    oracle = problem_oracle(notion, reading=reading, l2=0.1, mu=3.0, sample_weight=weight)
     w, u = point(oracle)
     m = oracle.evaluate(w, u, 1.7)
     for name, gradient, f, x in [
@@ -59,7 +59,7 @@ def test_gradients_are_those_of_their_own_losses(notion, reading, weighted):
 @given(st.integers(0, 50), st.sampled_from(CASES), st.sampled_from([1, -1, None]))
 def test_gradients_anywhere(seed, case, sign):
     notion, reading = case
-    oracle = make_oracle(
+    oracle = problem_oracle(
         notion,
         degree=1 + seed % 3,
         data=make_problem(n=60, n_features=3, seed=seed),
@@ -78,7 +78,7 @@ def test_gradients_anywhere(seed, case, sign):
 def test_losses_and_counts_by_their_definitions(notion, weighted):
     X, y, z = make_problem()
     weight = np.random.default_rng(1).random(400) + 0.1 if weighted else np.ones(400)
-    oracle = make_oracle(notion, l2=0.3, mu=2.0, sample_weight=weight if weighted else None)
+    oracle = problem_oracle(notion, l2=0.3, mu=2.0, sample_weight=weight if weighted else None)
     w, u = point(oracle)
     m = oracle.evaluate(w, u, 1.3)
     s = X @ w[:-1] + w[-1]
@@ -113,7 +113,7 @@ def test_losses_and_counts_by_their_definitions(notion, weighted):
 
 
 def test_the_readings_differ_where_the_notes_say():
-    corrected, printed = (make_oracle(reading=r, l2=1.0) for r in READING_NAMES)
+    corrected, printed = (problem_oracle(reading=r, l2=1.0) for r in READING_NAMES)
     w, u = point(corrected)
     a, b = corrected.evaluate(w, u, 2.0), printed.evaluate(w, u, 2.0)
     # Printed: intercept penalised, adversary helped rather than hindered, raw scores, N times gap.
@@ -125,13 +125,13 @@ def test_the_readings_differ_where_the_notes_say():
     assert printed.kappas[0] / 2 * b.gap**2 == pytest.approx(regulariser)
     assert a.loss_w == pytest.approx(-a.loss_u - regulariser)
     assert b.loss_w == pytest.approx(b.loss_u - regulariser)
-    flipped = make_oracle(reading="corrected", l2=1.0, adversary_sign=-1).evaluate(w, u, 2.0)
+    flipped = problem_oracle(reading="corrected", l2=1.0, adversary_sign=-1).evaluate(w, u, 2.0)
     assert flipped.loss_w == pytest.approx(a.loss_u - regulariser)
 
 
 def test_printed_discovery_gap_by_its_formula():
     X, y, z = make_problem()
-    oracle = make_oracle("false_discovery", reading="printed")
+    oracle = problem_oracle("false_discovery", reading="printed")
     w, u = point(oracle)
     s = X @ w[:-1] + w[-1]
     a, b = ([s[(z == j) & (y == 0)].sum() for j in (0, 1)], [s[z == j].sum() for j in (0, 1)])
@@ -150,12 +150,14 @@ def test_dense_sparse_and_blocks_agree(notion, reading, dtype):
     X, y, z = make_problem(dtype=dtype)
     weight = np.random.default_rng(1).random(400) + 0.1
     tolerance = 1e-12 if dtype == np.float64 else 2e-5
-    exact = make_oracle(notion, reading=reading, data=(X.astype(float), y, z), sample_weight=weight)
+    exact = problem_oracle(
+        notion, reading=reading, data=(X.astype(float), y, z), sample_weight=weight
+    )
     w, u = point(exact)
     expected = exact.evaluate(w, u, 1.5)
     for layout, rows in itertools.product(["dense", "csr"], [7, 64, 1000]):
         data = as_layout(X, layout), y, z
-        oracle = make_oracle(
+        oracle = problem_oracle(
             notion, reading=reading, data=data, sample_weight=weight, block_rows=rows
         )
         found = oracle.evaluate(w, u, 1.5)
@@ -170,7 +172,7 @@ def test_mostly_zero_tables_become_sparse_and_agree():
     _, y, z = make_problem()
     X = np.zeros((400, 8))
     X[np.arange(400), np.random.default_rng(0).integers(0, 8, 400)] = 1.0
-    oracle = make_oracle(data=(X, y, z))
+    oracle = problem_oracle(data=(X, y, z))
     assert oracle.rows.blocks[0].X.nnz == 400
     w, u = point(oracle)
     s = X @ w[:-1] + w[-1]
@@ -184,8 +186,8 @@ def test_mostly_zero_tables_become_sparse_and_agree():
 def test_weights_are_repetitions(layout, n_features):
     X, y, z = make_problem(n=200, n_features=n_features)
     times = np.random.default_rng(2).integers(1, 4, 200)
-    repeated = make_oracle(data=tuple(np.repeat(v, times, axis=0) for v in (X, y, z)))
-    weighted = make_oracle(data=(as_layout(X, layout), y, z), sample_weight=times)
+    repeated = problem_oracle(data=tuple(np.repeat(v, times, axis=0) for v in (X, y, z)))
+    weighted = problem_oracle(data=(as_layout(X, layout), y, z), sample_weight=times)
     assert weighted.smoothness == pytest.approx(repeated.smoothness, rel=0.01)
     w, u = point(weighted)
     weighted.kappas = repeated.kappas  # Lanczos stops at 1%
@@ -196,7 +198,7 @@ def test_weights_are_repetitions(layout, n_features):
 @pytest.mark.parametrize("n_features", [2, 40])
 def test_smoothness_bounds_the_hessian(n_features):
     X, y, z = make_problem(n_features=n_features)
-    oracle = make_oracle(data=(X, y, z), l2=0.5)
+    oracle = problem_oracle(data=(X, y, z), l2=0.5)
     X1 = np.column_stack([X, np.ones(400)])
     exact = np.linalg.eigvalsh(X1.T @ X1)[-1] / 1600
     assert exact + 0.5 <= oracle.smoothness <= 1.03 * exact + 0.5
@@ -206,7 +208,7 @@ def test_smoothness_bounds_the_hessian(n_features):
 
 def test_adversary_smoothness_is_a_quarter_of_the_largest_eigenvalue():
     X, _, _ = make_problem()
-    oracle = make_oracle()
+    oracle = problem_oracle()
     w, u = point(oracle)
     s = (X @ w[:-1] + w[-1]) / 1.2
     phi = np.stack([np.ones(400), s, s**2])
@@ -216,13 +218,13 @@ def test_adversary_smoothness_is_a_quarter_of_the_largest_eigenvalue():
 
 @pytest.mark.parametrize(("notion", "reading"), CASES)
 def test_extreme_scores_stay_finite(notion, reading):
-    oracle = make_oracle(notion, reading=reading)
+    oracle = problem_oracle(notion, reading=reading)
     for size in (1e2, 1e5):
         m = oracle.evaluate(np.full(6, size), np.full(oracle.n_adversary, size), 1.0)
         assert all(np.isfinite(v).all() for v in m)
     # A certain and right prediction costs nothing, however certain.
     X = np.array([[1e4], [-1e4], [1.0], [-1.0]])
-    sure = make_oracle(data=(X, np.array([1, 0, 1, 0]), np.array([0, 1, 1, 0])), l2=0.0)
+    sure = problem_oracle(data=(X, np.array([1, 0, 1, 0]), np.array([0, 1, 1, 0])), l2=0.0)
     loss = sure.evaluate(np.array([1.0, 0.0]), np.zeros(3)).loss_c
     assert loss == pytest.approx(np.log1p(np.exp(-1)) / 2)
 
@@ -230,6 +232,6 @@ def test_extreme_scores_stay_finite(notion, reading):
 def test_groups_that_do_not_differ_leave_nothing_to_regularise():
     X = np.repeat(np.random.default_rng(0).standard_normal((50, 2)), 2, axis=0)
     y, z = np.repeat([0, 1] * 25, 2), np.tile([0, 1], 50)
-    oracle = make_oracle(data=(X, y, z))
+    oracle = problem_oracle(data=(X, y, z))
     assert oracle.kappas[0] == 0
     assert np.isfinite(oracle.evaluate(*point(oracle)).grad_f).all()

@@ -15,46 +15,22 @@ import evenhand
 
 SOURCE = Path(evenhand.__file__).parent
 ROOT = Path(__file__).parents[1]
-# The one way imports go; a module may import from those before it.
-ORDER = [
-    "_signals",
-    "_options",
-    "_versions",
-    "_arrays",
-    "rates",
+# The way data take: what is in a package may be imported by those after it.
+LAYERS = [
+    "_extras",
+    "_sklearn",
+    "_atomic",
+    "core",
     "datasets",
-    "notions",
-    "rowmath",
     "engines",
-    "oracle",
-    "updates",
-    "solvers",
-    "paths",
-    "trajectory",
-    "cuts",
-    "_cut_loops",
-    "tally",
     "frontier",
-    "inputs",
-    "progress",
-    "selection",
-    "notebook",
-    "averaging",
-    "classifier",
-    "boosted",
-    "columns",
+    "models",
     "tables",
-    "files",
     "persist",
-    "onnx_export",
-    "theory",
     "peers",
     "workflow",
-    "_dask_training",
-    "displays",
-    "report",
-    "experiments",
-    "_screens",
+    "views",
+    "paper",
     "cli",
     "__main__",
 ]
@@ -68,30 +44,44 @@ def modules():
 
 
 def imported(path):
-    """Top-level modules of evenhand that a file imports, wherever in it."""
+    """Top-level modules of evenhand that a file imports, wherever in it, by name or by a string."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names = [node.module] if node.module != "evenhand" else []
+            names = [node.module]
             if node.module == "evenhand":
                 names = [f"evenhand.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        else:
-            continue
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            names = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
         for name in names:
-            parts = name.split(".")
+            parts = str(name).split(".")
             if parts[0] == "evenhand" and len(parts) > 1:
                 yield parts[1]
 
 
 def test_imports_go_one_way():
     found = list(modules())
-    assert {top for top, _ in found} == set(ORDER)
+    assert {top for top, _ in found} == set(LAYERS)
     for top, path in found:
         for other in imported(path):
             if other != top:
-                assert ORDER.index(other) < ORDER.index(top), f"{path} imports {other}"
+                assert LAYERS.index(other) < LAYERS.index(top), f"{path} imports {other}"
+
+
+def test_imports_by_a_string_are_seen(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text("def f():\n    import_module('evenhand.cli.app')\n    import_extra('x', 'y')\n")
+    assert list(imported(file)) == ["cli"]
+
+
+def test_every_package_says_what_belongs_there():
+    for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").exists()):
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+        assert "What belongs here" in " ".join(text.split()), folder.name
+        assert "What does not:" in " ".join(text.split()), folder.name
 
 
 def test_public_names():
@@ -101,12 +91,12 @@ def test_public_names():
 
 
 def test_names_are_those_of_their_modules():
-    from evenhand import rates
+    from evenhand.core import metrics
 
-    assert set(rates.__all__) == set(evenhand.__all__) - set(evenhand._HOME)
+    assert set(metrics.__all__) == set(evenhand.__all__) - set(evenhand._HOME)
     assert sorted(evenhand.__all__) == sorted(set(evenhand.__all__))
     assert set(evenhand.__all__) <= set(dir(evenhand))
-    assert evenhand.notions.NOTIONS
+    assert evenhand.core.notions.NOTIONS
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         evenhand.nonsense  # noqa: B018
 
@@ -123,7 +113,7 @@ def test_importing_evenhand_is_light():
     assert loaded("from evenhand import FairClassifier, FrontierDisplay, RATES", heavy) == []
     # What a signal may interrupt with a traceback, before the command line can speak.
     assert loaded("import evenhand.__main__", ["numpy", "sklearn", "pandas", *heavy]) == []
-    assert loaded("import evenhand.cli", ["numpy", "sklearn", "pandas"]) == []
+    assert loaded("import evenhand.cli.app", ["numpy", "sklearn", "pandas"]) == []
 
 
 def test_show_versions(capsys):
@@ -135,7 +125,7 @@ def test_show_versions(capsys):
 
 
 def test_missing_extra_is_named(monkeypatch):
-    from evenhand._versions import import_extra
+    from evenhand._extras import import_extra
 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'evenhand\[plot\]'"):
@@ -168,8 +158,8 @@ def test_the_command_is_the_light_entry():
     ("module", "name"),
     [
         ("typer", "SIGINT"),
-        ("evenhand.cli", "SIGTERM"),
-        ("evenhand.workflow", "SIGINT"),
+        ("evenhand.cli.app", "SIGTERM"),
+        ("evenhand.workflow.compare", "SIGINT"),
         ("pandas", "SIGHUP"),
         ("rich", "SIGINT"),
     ],
@@ -199,7 +189,7 @@ main()
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 def test_a_signal_that_was_turned_off_stays_so():
-    from evenhand._signals import on_end
+    from evenhand.cli.signals import on_end
 
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -212,3 +202,27 @@ def test_a_signal_that_was_turned_off_stays_so():
     finally:
         signal.signal(signal.SIGHUP, before)
         signal.signal(signal.SIGINT, interrupt)
+
+
+def test_what_is_private_to_scikit_learn_is_imported_in_one_place():
+    for _, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(name.name for name in node.names)]
+                private = [name for name in names if name.startswith("_")]
+                assert not private or path.name == "_sklearn.py", f"{path}: {private}"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("sklearn.utils", "_safe_indexing"),
+        ("sklearn.utils.validation", "_check_sample_weight"),
+        ("sklearn.utils._param_validation", "Interval"),
+    ],
+)
+def test_what_scikit_learn_has_no_more_is_said(monkeypatch, module, name):
+    source = (SOURCE / "_sklearn.py").read_text(encoding="utf-8")
+    monkeypatch.delattr(f"{module}.{name}")
+    with pytest.raises(ImportError, match=rf"scikit-learn \d.*{name}.*pip install"):
+        exec(compile(source, "_sklearn.py", "exec"), {"__name__": "evenhand._sklearn"})

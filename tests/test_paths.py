@@ -9,12 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairClassifier, FairnessWarning
-from evenhand.notions import NOTIONS, find_notion
-from evenhand.oracle import Oracle
-from evenhand.paths import PATHS, CostSensitivePath, SoftRatePath, Walk
-from evenhand.rates import RATES
-from evenhand.solvers import AGDPlus, minimize_loss, solve
-from evenhand.updates import normal
+from evenhand.core.multipliers import PATHS, CostSensitivePath, SoftRatePath, Walk
+from evenhand.core.notions import NOTIONS, find_notion
+from evenhand.core.rates import RATES
+from evenhand.core.solvers import AGDPlus, minimize_loss, solve
+from evenhand.core.updates import normal
+from evenhand.engines.memory import make_oracle
 
 LINEAR = [name for name in NOTIONS if all(r.fixed_denominator for r in NOTIONS[name](2).rate.parts)]
 OTHERS = [name for name in NOTIONS if name not in LINEAR]
@@ -26,9 +26,9 @@ def three_groups(n=600):
     return X, y, z
 
 
-def make_oracle(notion="statistical_parity", data=None, **kwargs):
+def problem_oracle(notion="statistical_parity", data=None, **kwargs):
     X, y, z = make_problem() if data is None else data
-    return Oracle(X, y, z, notion=find_notion(notion), **kwargs)
+    return make_oracle(X, y, z, notion=find_notion(notion), **kwargs)
 
 
 def multipliers(oracle, seed=3, size=0.6):
@@ -54,7 +54,7 @@ def test_which_rates_have_a_fixed_denominator():
 @pytest.mark.parametrize("notion", [*NOTIONS, ["statistical_parity", "false_discovery"]])
 def test_soft_rate_gradient_is_that_of_its_loss(notion):
     weight = np.random.default_rng(1).random(600) + 0.1
-    oracle = make_oracle(notion, three_groups(), l2=0.1, sample_weight=weight)
+    oracle = problem_oracle(notion, three_groups(), l2=0.1, sample_weight=weight)
     kappa, path = multipliers(oracle), SoftRatePath()
     w = 0.5 * np.random.default_rng(0).standard_normal(oracle.n_weights)
 
@@ -69,7 +69,7 @@ def test_soft_rate_gradient_is_that_of_its_loss(notion):
 @pytest.mark.parametrize("notion", [*LINEAR, ["statistical_parity", "equal_opportunity"]])
 def test_cost_sensitive_gradient_is_that_of_its_loss(notion):
     weight = np.random.default_rng(1).random(600) + 0.1
-    oracle = make_oracle(notion, three_groups(), l2=0.1, sample_weight=weight)
+    oracle = problem_oracle(notion, three_groups(), l2=0.1, sample_weight=weight)
     kappa, path = multipliers(oracle), CostSensitivePath()
     w = 0.5 * np.random.default_rng(0).standard_normal(oracle.n_weights)
     m = path.evaluate(oracle, w, kappa)
@@ -82,7 +82,7 @@ def test_cost_sensitive_gradient_is_that_of_its_loss(notion):
 
 def test_soft_rate_loss_by_its_definition():
     X, y, z = three_groups()
-    oracle = make_oracle("equal_opportunity", (X, y, z), l2=0.0)
+    oracle = problem_oracle("equal_opportunity", (X, y, z), l2=0.0)
     kappa = multipliers(oracle)
     w = 0.5 * np.random.default_rng(0).standard_normal(oracle.n_weights)
     f = expit(X @ w[:-1] + w[-1])
@@ -96,7 +96,7 @@ def test_soft_rate_loss_by_its_definition():
 def test_cost_sensitive_against_logistic_regression(notion, weighted):
     X, y, z = three_groups()
     weight = np.random.default_rng(1).random(600) + 0.5 if weighted else np.ones(600)
-    oracle = make_oracle(notion, (X, y, z), l2=0.01, sample_weight=weight if weighted else None)
+    oracle = problem_oracle(notion, (X, y, z), l2=0.01, sample_weight=weight if weighted else None)
     kappa, path = multipliers(oracle), CostSensitivePath()
     view, _ = path.view(oracle, kappa)
     start = np.zeros(oracle.n_weights)
@@ -113,7 +113,7 @@ def test_cost_sensitive_against_logistic_regression(notion, weighted):
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=list(PATHS))
 def test_without_multipliers_it_is_plain_logistic_regression(path):
-    oracle = make_oracle(["equalized_odds", "statistical_parity"], three_groups())
+    oracle = problem_oracle(["equalized_odds", "statistical_parity"], three_groups())
     w = 0.3 * np.random.default_rng(0).standard_normal(oracle.n_weights)
     plain = oracle.evaluate(w, np.zeros(oracle.n_adversary))
     m = path.evaluate(oracle, w, np.zeros((3, 3)))
@@ -123,7 +123,7 @@ def test_without_multipliers_it_is_plain_logistic_regression(path):
 
 
 def test_a_cell_that_costs_nothing_is_counted_all_the_same():
-    oracle = make_oracle()
+    oracle = problem_oracle()
     w = np.linspace(-1, 1, oracle.n_weights)
     m = CostSensitivePath().evaluate(oracle, w, np.array([[1.0, -1.0]]))
     counts = oracle.evaluate(w, np.zeros(oracle.n_adversary)).counts
@@ -133,7 +133,7 @@ def test_a_cell_that_costs_nothing_is_counted_all_the_same():
 @pytest.mark.parametrize("name", PATHS)
 def test_the_walk_goes_to_parity_and_stays_about_there(name):
     X, y, z = make_problem(2000)
-    oracle = make_oracle(data=(X, y, z))
+    oracle = problem_oracle(data=(X, y, z))
     start, _ = minimize_loss(oracle, np.zeros(6), max_iter=200, callback=lambda i: None)
     walk = Walk(oracle, PATHS[name], 300)
     run = solve(walk, start, solver=AGDPlus(), rule=normal, schedule=lambda t: 1.0, max_iter=300)

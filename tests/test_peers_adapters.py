@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand import FairnessWarning, statistical_rate
+from evenhand.core.metrics import group_counts
+from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers import _adapters
 from evenhand.peers._adapters import (
@@ -20,7 +22,6 @@ from evenhand.peers._adapters import (
     OxonFairClassifier,
     _InferredGroups,
 )
-from evenhand.rates import RATES, group_counts
 
 ALL = {
     "gradient": (FairlearnExponentiatedGradient(random_state=0), "fairlearn"),
@@ -100,7 +101,7 @@ def test_a_missing_package_is_named(adapter, monkeypatch):
     def fail(module):
         raise ImportError(module)
 
-    monkeypatch.setattr("evenhand._versions.import_module", fail)
+    monkeypatch.setattr("evenhand._extras.import_module", fail)
     with pytest.raises(ImportError, match=rf"needs {package}.*evenhand\[peers\]"):
         model.fit(X, y, sensitive_features=z)
 

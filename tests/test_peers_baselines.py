@@ -8,6 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairnessWarning
+from evenhand.core.metrics import group_counts
+from evenhand.core.rates import RATES
 from evenhand.peers import _base, _baselines
 from evenhand.peers._baselines import (
     AccuracyOnly,
@@ -19,7 +21,6 @@ from evenhand.peers._baselines import (
     best_pair,
     group_curve,
 )
-from evenhand.rates import RATES, group_counts
 
 ALL = [AccuracyOnly, FairnessOnly, ConstantClassifier, GroupThresholds, Reweighing]
 

@@ -13,10 +13,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand import FairnessWarning
+from evenhand.core.metrics import false_discovery_rate_ratio, group_counts, statistical_rate
+from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers._base import ALIASES, find_rate
 from evenhand.peers._celis import CelisClassifier
-from evenhand.rates import RATES, false_discovery_rate_ratio, group_counts, statistical_rate
 
 # A full tree gives each distinct row its own cell frequencies: the posteriors are exact.
 EXACT = DecisionTreeClassifier(random_state=0)

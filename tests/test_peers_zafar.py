@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from evenhand import FairnessWarning
+from evenhand.core.metrics import group_counts, statistical_rate
+from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers._zafar import ZafarClassifier, ZafarMistreatmentClassifier
-from evenhand.rates import RATES, group_counts, statistical_rate
 
 pytest.importorskip("cvxpy")
 

@@ -8,10 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import statistical_rate
+from evenhand.core.metrics import true_positive_rate_ratio
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers import _zhang
 from evenhand.peers._zhang import Network, ZhangClassifier, guess_group, log_loss
-from evenhand.rates import true_positive_rate_ratio
 
 
 def numeric_gradient(loss, at, step=1e-6):

@@ -1,10 +1,10 @@
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
-from fairlearn import metrics as fl
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import set_config
 from sklearn.linear_model import LogisticRegression
@@ -12,8 +12,10 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 
 import evenhand
-from evenhand import rates
-from evenhand.rates import RATES, group_codes, group_counts, group_rates
+from evenhand.core import metrics, rates
+from evenhand.core.groups import group_codes
+from evenhand.core.metrics import group_counts, group_rates
+from evenhand.core.rates import RATES, WorstRate, wilson_interval
 
 # Group a: 4 TN, 1 FP, 2 FN, 3 TP.  Group b: 3 TN, 3 FP, 2 FN, 2 TP.
 TABLE = np.array([[[4, 1], [2, 3]], [[3, 3], [2, 2]]])
@@ -39,8 +41,10 @@ def rows_of(table):
 
 def public(rate_name, kind):
     if rate_name == "selection_rate":
-        return rates.statistical_rate if kind == "ratio" else rates.statistical_parity_difference
-    return getattr(rates, f"{rate_name}_{kind}")
+        return (
+            metrics.statistical_rate if kind == "ratio" else metrics.statistical_parity_difference
+        )
+    return getattr(metrics, f"{rate_name}_{kind}")
 
 
 @pytest.mark.parametrize("name", RATES)
@@ -58,28 +62,33 @@ def test_every_rate_is_public():
         for kind in ("ratio", "difference"):
             f = public(name, kind)
             assert getattr(evenhand, f.__name__) is f
-            assert f.__name__ in rates.__all__
+            assert f.__name__ in metrics.__all__
 
 
-FAIRLEARN = {
-    "selection_rate": fl.selection_rate,
-    "true_positive_rate": fl.true_positive_rate,
-    "false_positive_rate": fl.false_positive_rate,
-    "true_negative_rate": fl.true_negative_rate,
-    "false_negative_rate": fl.false_negative_rate,
-}
+FAIRLEARN = (
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+    "true_negative_rate",
+    "false_negative_rate",
+)
+
+
+@pytest.fixture
+def fl():
+    return pytest.importorskip("fairlearn.metrics")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize("name", FAIRLEARN)
-def test_agrees_with_fairlearn(name, n_groups, weighted):
+def test_agrees_with_fairlearn(name, n_groups, weighted, fl):
     rng = np.random.default_rng(n_groups)
     y, p = rng.integers(0, 2, (2, 300))
     z = rng.choice(list("abc")[:n_groups], 300)
     w = rng.random(300) + 0.1 if weighted else None
     frame = fl.MetricFrame(
-        metrics=FAIRLEARN[name],
+        metrics=getattr(fl, name),
         y_true=y,
         y_pred=p,
         sensitive_features=z,
@@ -91,11 +100,11 @@ def test_agrees_with_fairlearn(name, n_groups, weighted):
     assert public(name, "difference")(y, p, **args) == pytest.approx(frame.difference())
 
 
-def test_agrees_with_fairlearns_demographic_parity():
+def test_agrees_with_fairlearns_demographic_parity(fl):
     rng = np.random.default_rng(5)
     y, p = rng.integers(0, 2, (2, 100))
     z = rng.integers(0, 4, 100)
-    assert rates.statistical_rate(y, p, sensitive_features=z) == pytest.approx(
+    assert metrics.statistical_rate(y, p, sensitive_features=z) == pytest.approx(
         fl.demographic_parity_ratio(y, p, sensitive_features=z)
     )
 
@@ -112,9 +121,25 @@ def test_four_fifths_is_four_fifths():
             assert ratio("selection_rate", table) == 0.8
 
 
+def test_error_of_a_ratio_is_that_of_its_two_least_known_groups():
+    # Selected of all: 30 of 100, 40 of 1000 and 10 of 50; the second group is the best known.
+    table = np.array([[[70, 30], [0, 0]], [[0, 0], [960, 40]], [[40, 0], [0, 10]]])
+    term = [1 / (a + 0.5) - 1 / (b + 0.5) for a, b in ((30, 100), (40, 1000), (10, 50))]
+    assert sorted(term)[0] == term[0]
+    rate = RATES["selection_rate"]
+    assert float(rate.log_ratio_error(table)) == pytest.approx((term[1] + term[2]) ** 0.5)
+    for order in permutations(range(3)):
+        assert rate.log_ratio_error(table[[*order]]) == rate.log_ratio_error(table)
+    assert float(rate.log_ratio_error(table[:2])) == pytest.approx((term[0] + term[1]) ** 0.5)
+    # Many tables at once are each by itself.
+    many = np.stack([table, table[::-1], 4 * table])
+    alone = [float(rate.log_ratio_error(each)) for each in many]
+    assert rate.log_ratio_error(many).tolist() == alone
+
+
 def test_one_group_is_not_fair():
-    assert np.isnan(rates.statistical_rate([0, 1], [1, 1], sensitive_features=["a", "a"]))
-    assert np.isnan(rates.accuracy_difference([0, 1], [1, 1], sensitive_features=["a", "a"]))
+    assert np.isnan(metrics.statistical_rate([0, 1], [1, 1], sensitive_features=["a", "a"]))
+    assert np.isnan(metrics.accuracy_difference([0, 1], [1, 1], sensitive_features=["a", "a"]))
 
 
 def test_undefined_rates():
@@ -171,7 +196,7 @@ def test_labels_and_groups_of_any_type(labels, pos_label, groups):
     y, p, z = rows_of(TABLE)
     y, p = np.array(labels)[y], np.array(labels)[p]
     z = pd.Series(np.array(groups)[(z == "b").astype(int)]).astype("category")
-    value = rates.statistical_rate(y, p, sensitive_features=z, pos_label=pos_label)
+    value = metrics.statistical_rate(y, p, sensitive_features=z, pos_label=pos_label)
     assert value == pytest.approx(0.8)
 
 
@@ -179,13 +204,13 @@ def test_usable_as_scorer():
     rng = np.random.default_rng(0)
     X, y, z = rng.standard_normal((200, 3)), rng.integers(0, 2, 200), rng.choice(["a", "b"], 200)
     model = LogisticRegression().fit(X, y)
-    scorer = make_scorer(rates.statistical_rate, sensitive_features=z)
-    expected = rates.statistical_rate(y, model.predict(X), sensitive_features=z)
+    scorer = make_scorer(metrics.statistical_rate, sensitive_features=z)
+    expected = metrics.statistical_rate(y, model.predict(X), sensitive_features=z)
     assert scorer(model, X, y) == expected
-    assert pickle.loads(pickle.dumps(rates.statistical_rate)) is rates.statistical_rate
+    assert pickle.loads(pickle.dumps(metrics.statistical_rate)) is metrics.statistical_rate
     set_config(enable_metadata_routing=True)
     try:
-        routed = make_scorer(rates.statistical_rate).set_score_request(sensitive_features=True)
+        routed = make_scorer(metrics.statistical_rate).set_score_request(sensitive_features=True)
         scores = cross_val_score(model, X, y, scoring=routed, params={"sensitive_features": z})
         assert len(scores) == 5
         assert np.isfinite(scores).all()
@@ -232,10 +257,10 @@ def test_group_codes_are_sorted():
     assert codes.tolist() == [1, 0, 1]
 
 
-def test_crossed_values_with_commas_stay_apart():
-    from evenhand.rates import group_codes
+def test_crossed_values_with_the_separator_stay_apart():
+    from evenhand.core.groups import group_codes
 
-    pairs = pd.DataFrame({"a": ["x", "x, y", "x"], "b": ["y, z", "z", "z"]})
+    pairs = pd.DataFrame({"a": ["x", "x & y", "x"], "b": ["y & z", "z", "z"]})
     groups, codes = group_codes(pairs)
     assert len(groups) == 3
     assert len(set(codes.tolist())) == 3
@@ -264,3 +289,35 @@ def test_wilson_interval_holds_the_share():
 )
 def test_rate_text_shows_the_side(rate, tau, text):
     assert rates.rate_text(rate, tau) == text
+
+
+@given(st.integers(0, 300), st.integers(1, 300))
+def test_wilson_against_scipy(hits, trials):
+    from scipy.stats import binomtest
+
+    assume(hits <= trials)
+    expected = binomtest(hits, trials).proportion_ci(0.95, method="wilson")
+    found = wilson_interval(hits, trials)
+    np.testing.assert_allclose(found, (expected.low, expected.high), atol=1e-12)
+
+
+def test_a_ratio_beyond_its_share_of_the_target_counts_as_parity():
+    # 36 of 100 against 45 of 100 is 0.8, and half of the target is asked of it
+    counts = np.array([[[64.0, 36.0], [0, 0]], [[55.0, 45.0], [0, 0]]])
+    assert WorstRate("one", (RATES["selection_rate"],), (0.5,)).ratio(counts) == 1.0
+
+
+def test_metrics_say_what_is_parity():
+    assert "1 is parity" in evenhand.statistical_rate.__doc__
+    assert "0 is parity" in evenhand.statistical_parity_difference.__doc__
+
+
+def test_error_of_a_ratio_of_many_groups():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        hits, rows = rng.integers(1, 50, 40), rng.integers(60, 900, 40)
+        counts = np.zeros((40, 2, 2))
+        counts[:, 0] = np.column_stack([rows - hits, hits])
+        term = np.sort(1 / (hits + 0.5) - 1 / (rows + 0.5))
+        found = RATES["selection_rate"].log_ratio_error(counts)
+        assert float(found) == pytest.approx(term[-2:].sum() ** 0.5)

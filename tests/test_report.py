@@ -8,26 +8,28 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from regimes import REGIMES
 from report_summaries import adult_fit, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
-from evenhand.report import render
-from evenhand.report._figures import (
+from evenhand.views.report import render
+from evenhand.views.report._figures import (
     fixed,
     live,
     measure,
     nice_top,
     point_at,
     rate_of,
+    ratio_limits,
     ratio_text,
     sums_of,
     tau_text,
     ticks,
     wilson,
 )
-from evenhand.report._render import _model, clean
-from evenhand.report._words import date_words, describe
+from evenhand.views.report._render import _model, clean
+from evenhand.views.report._words import date_words, describe
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
 
@@ -85,6 +87,7 @@ def test_hostile_names_are_text(summary):
     summary["data"]["rows_dropped"] = [{"reason": "why", "n": 3}]
     summary["data"]["decisions"] = [{"column": "c", "kind": "k", "action": "a"}]
     summary["reached"]["guarantee"] = summary["about"]["command"] = "text"
+    summary["group_use"] = "text"
     summary["about"]["created"] = "text"
     plain = Page(render(summary))
     hostile = everything_hostile(summary)
@@ -104,6 +107,7 @@ def test_hostile_names_are_text(summary):
     "where",
     [
         ("title",),
+        ("group_use",),
         ("asked", "label"),
         ("asked", "favourable", 0),
         ("asked", "sensitive", 0),
@@ -113,7 +117,8 @@ def test_hostile_names_are_text(summary):
         ("groups", 1),
         ("labels", 1),
         ("parts", 1, "title"),
-        ("weights", 0, "name"),
+        ("weights", 0, "label"),
+        ("weights", 0, "inputs", 0, "name"),
         ("curves", "leg", 39),
         ("about", "command"),
         ("about", "created"),
@@ -191,6 +196,19 @@ def test_sentences():
 
 
 @pytest.mark.parametrize(
+    ("favourable", "says"),
+    [
+        (["0"], "Favourable answer: “default” = “0”. Asked:"),
+        (["0", "1", "2"], "Favourable answer: “default” = “0”, “1” or “2”, each of which counts."),
+    ],
+)
+def test_first_lines_say_which_answer_is_favourable(favourable, says):
+    summary = made_up()
+    summary["asked"] |= {"label": "default", "favourable": favourable}
+    assert says in Page(render(summary)).text
+
+
+@pytest.mark.parametrize(
     ("feasible", "counts", "says", "badge"),
     [
         (True, [(100, 50), (100, 49)], "0.980 on 400 test rows, where it reaches", "reached"),
@@ -223,9 +241,9 @@ def test_a_ratio_next_to_the_target_is_shown_on_its_side_of_it():
     assert [tau_text(v) for v in (0.8, 0.805, 1)] == ["0.80", "0.805", "1.00"]
 
 
-@pytest.mark.parametrize("name", list(evenhand.rates.RATES))
+@pytest.mark.parametrize("name", list(evenhand.core.rates.RATES))
 def test_every_rate_has_words(name):
-    rate = evenhand.rates.RATES[name]
+    rate = evenhand.core.rates.RATES[name]
     for label, labels in ((1, ["no", "yes"]), (1, ["a", "b", "c"])):
         one = rate.of_label(label, len(labels))
         part = {"numerator": one.numerator, "denominator": one.denominator}
@@ -245,26 +263,53 @@ def test_every_rate_has_words(name):
     )
 
 
-@pytest.mark.parametrize("selection", ["train", "holdout", "crossfit", "certified"])
+@pytest.mark.parametrize("selection", REGIMES)
 def test_promise_is_for_the_chosen_target(selection):
     summary = made_up()
-    summary["asked"] |= {"selection": selection, "delta": 0.05}
+    summary["asked"] |= {**REGIMES[selection], "delta": 0.05}
     summary["reached"]["guarantee"] = "certified: words of the library"
     text = Page(render(summary)).text
-    assert ("for 0.80 only" in text) == (selection != "train")
+    assert ("for 0.80 only" in text) == (selection == "certified")
+    assert ("with a probability of about 90.0%" in text) == ("confident" in selection)
     assert "certified: words of the library" in text
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
 
 def test_without_a_certificate_nothing_is_promised():
     summary = made_up()
-    summary["asked"] |= {"selection": "certified", "delta": 0.05}
+    summary["asked"] |= {"confidence": "certified", "delta": 0.05}
     summary["reached"] |= {"feasible": False, "guarantee": "no point can be certified"}
     text = Page(render(summary)).text
     assert "no point can be certified" in text
     assert "could not show that a model of this fit reaches the target" in text
     assert "can be promised" not in text
     assert "The promise is" not in text
+
+
+def test_a_missed_target_says_how_near_it_came():
+    summary = made_up(n_points=3)
+    summary["asked"] |= {"confidence": 0.9, "taus": [0.9]}
+    summary |= {"tau": 0.9, "chosen": 2}
+    summary["parts"][1]["n"] = 400
+    summary["points"][2]["counts"]["test"] = [[[100, 0], [0, 100]], [[100, 0], [1, 99]]]
+    summary["points"][2] |= {"rate": 0.989, "reach": 0.862}
+    summary["reached"] |= {"feasible": False, "rate": 0.989, "bound": 0.862}
+    text = Page(render(summary)).text
+    assert (
+        "Not reached with a confidence of about 0.9: the ratio is 0.989 on the training data, of "
+        "which 0.862 can be relied on; the target is 0.90; on 400 test rows the ratio is 0.990, "
+        "above the target." in text
+    )
+    assert "! Target not reached with a confidence of about 0.9" in text
+    assert "its ratio in the population is 0.862 or more, which is less than the target" in text
+    assert "which it does not reach on the training data" in text
+    assert "with a confidence of about 90.0%; 0.862 can be relied on" in text
+    assert "may or may not" not in text
+    # What the bare ratio does is said of these rows, not of the target.
+    said = text.count("✓ reaches the target of 0.90 on these rows")
+    said += text.count("✓ reaches the target, 0.90, on these rows")
+    assert said == text.count("✓ reaches") > 2
+    assert "Met on these rows?" in text
 
 
 def test_rows_used_are_without_those_dropped(summary):
@@ -275,20 +320,85 @@ def test_rows_used_are_without_those_dropped(summary):
 
 def test_only_weights_that_changed_are_shown(summary):
     same = {"name": "stays", "fair": -0.061, "plain": -0.059}
-    weights = [{"name": "falls", "fair": 0.2, "plain": 0.9}, same]
+    inputs = [{"name": "falls", "fair": 0.2, "plain": 0.9}, same]
+    weights = [{"label": "label 1", "inputs": inputs}]
     text = Page(render(without(summary, weights=weights))).text
     assert "0.90 → 0.20" in text
     assert "stays" not in text
-    text = Page(render(without(summary, weights=[same]))).text
+    text = Page(render(without(summary, weights=[{"label": "label 1", "inputs": [same]}]))).text
     assert "No weight differs by as much as 0.01" in text
-    assert "changed most" not in text
+    assert "→" not in text.split("What the saved model weighs")[1].split("How the training")[0]
+
+
+def right_answers(share, n=1000):
+    """Counts of two groups, of which so large a share is right."""
+    right = round(share * n)
+    return [[[right, n - right], [n - right, right]]] * 2
+
+
+@pytest.mark.parametrize(
+    ("best", "says"),
+    [
+        (
+            0.70,
+            "3.0 points more accurate than plain logistic regression, 5.0 more than at its best",
+        ),
+        (0.76, "3.0 points more accurate than plain logistic regression at its usual cut, but not"),
+        (None, "at its usual cut, which need not be its best one"),
+    ],
+)
+def test_more_accurate_is_said_beside_the_best_cut(best, says):
+    summary = made_up()
+    summary["points"][summary["chosen"]]["counts"]["test"] = right_answers(0.75)
+    summary["plain"] = {"counts": {"test": right_answers(0.72)}}
+    if best is not None:
+        summary["plain"]["best_cut"] = {"cut": 0.1, "counts": {"test": right_answers(best)}}
+    text = Page(render(summary)).text
+    assert says in text
+    beside = (
+        f"with the cut that suits it best ratio 1.000 , accuracy {fixed(100 * (best or 0), 1)}%"
+    )
+    assert (beside in text) == (best is not None)
+    head = f"suits it best it is right for {fixed(100 * (best or 0), 1)}% and has a ratio"
+    assert (head in text) == (best is not None)
+
+
+@pytest.mark.parametrize(
+    ("small", "says"),
+    [
+        ({"tiny": 7}, "7 rows are in a group that is too small"),
+        ({"tiny": 1}, "1 row is in a group that is too small"),
+        ({"tiny": 7, "rare": 4}, "11 rows are in 2 groups that are too small"),
+    ],
+)
+def test_small_groups_are_counted_in_words(summary, small, says):
+    summary = copy.deepcopy(summary)
+    summary["data"]["small_groups"] = small
+    assert says in Page(render(summary)).text
+
+
+def test_a_name_with_a_comma_is_one_name():
+    summary = made_up() | {"groups": ["F, N", "F, Y"]}
+    text = Page(render(summary)).text
+    assert "Lowest: “F, N” with" in text
+    assert "Highest: “F, Y” with" in text
+
+
+def test_inputs_that_say_most_of_the_group(summary):
+    assert "Inputs that say most" not in Page(render(summary)).text
+    summary = copy.deepcopy(summary)
+    found = [{"column": "wife", "auc": 0.9987}, {"column": "<b>", "auc": 0.5}]
+    summary["data"]["stand_ins"] = found
+    text = Page(render(summary)).text
+    assert "Inputs that say most of “where” The figure is the chance" in text
+    assert "Input AUC wife 0.999 <b> 0.500" in text
 
 
 def test_a_model_worse_than_one_answer_to_everybody_is_named():
     said = "less than the same answer to everybody: “label 0” is right for 75.0%"
     for found, worse in (([[70, 5], [25, 0]], True), ([[75, 0], [24, 1]], False)):
         counts = [found, found]
-        saved = {"accuracy": 0.7, "rate": 1.0, "sure": True, "counts": {"test": counts}}
+        saved = {"accuracy": 0.7, "rate": 1.0, "reach": 1.0, "counts": {"test": counts}}
         text = Page(render(made_up() | {"chosen": None, "saved": saved})).text
         assert (said in text) == worse
 
@@ -296,16 +406,16 @@ def test_a_model_worse_than_one_answer_to_everybody_is_named():
 # ---- figures ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*evenhand.rates.RATES, "equalized_odds"])
+@pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_figures_are_those_of_the_library(name, n_labels):
-    rate = {**evenhand.rates.RATES, "equalized_odds": evenhand.rates.EQUALIZED_ODDS}[name]
+    rate = {**evenhand.core.rates.RATES, "equalized_odds": evenhand.core.rates.EQUALIZED_ODDS}[name]
     rate = rate.of_label(n_labels - 1, n_labels)
     parts = [
         {"name": p.name, "numerator": p.numerator, "denominator": p.denominator, "share": share}
         for p, share in zip(rate.parts, (1.0, 0.9), strict=False)
     ]
-    worst = evenhand.rates.WorstRate("w", rate.parts, tuple(p["share"] for p in parts))
+    worst = evenhand.core.rates.WorstRate("w", rate.parts, tuple(p["share"] for p in parts))
     made = rate_of({"rate": {"name": "w", "parts": parts}})
     assert [p.is_error for p in made.parts] == [p.is_error for p in rate.parts]
     errors = [part.is_error for part in made.parts]
@@ -319,7 +429,7 @@ def test_figures_are_those_of_the_library(name, n_labels):
         found = measure(sums_of(counts, made), spec, 3, False)
         ratio = worst.ratio(counts[:3])
         assert found["ratio"] == (pytest.approx(float(ratio)) if np.isfinite(ratio) else None)
-        accuracy = evenhand.rates.overall_accuracy(counts)
+        accuracy = evenhand.core.rates.overall_accuracy(counts)
         assert found["accuracy"] == (
             pytest.approx(float(accuracy)) if np.isfinite(accuracy) else None
         )
@@ -327,9 +437,79 @@ def test_figures_are_those_of_the_library(name, n_labels):
             shares = [g["rate"] for g in found["rates"][k]["groups"]]
             wanted = part.per_group(counts)
             assert np.allclose(np.array(shares, dtype=float), wanted, equal_nan=True)
-        if found["interval"] and found["ratio"]:
-            width = np.log(found["ratio"] / found["interval"][0]) / 1.959963984540054
-            assert width == pytest.approx(float(worst.log_ratio_error(counts[:3])))
+        if found["interval"]:
+            assert 0 <= found["interval"][0] <= found["ratio"] <= found["interval"][1] <= 1
+
+
+def of_rates(*groups):
+    """Figures of groups of so many rows, of which so many are predicted 1."""
+    sums = {
+        "top": [[top for top, _ in groups]],
+        "bottom": [[bottom for _, bottom in groups]],
+        "right": [0] * len(groups),
+        "n": [bottom for _, bottom in groups],
+        "accuracy": 0.5,
+    }
+    return measure(sums, [{"share": 1.0, "error": False}], len(groups), False)
+
+
+def test_limits_of_a_ratio_by_hand():
+    """36 of 100 over 45 of 100; Wilson's limits of these are in scipy."""
+    (p, (low, high)), (q, (least, most)) = (
+        (n / 100, binomtest(n, 100).proportion_ci(0.95, method="wilson")) for n in (36, 45)
+    )
+    a = p * q
+    first = (a - np.sqrt(a**2 - low * most * (2 * p - low) * (2 * q - most))) / (
+        most * (2 * q - most)
+    )
+    last = (a + np.sqrt(a**2 - high * least * (2 * p - high) * (2 * q - least))) / (
+        least * (2 * q - least)
+    )
+    found = ratio_limits((p, (low, high)), (q, (least, most)))
+    assert found == pytest.approx((first, last))
+    assert found == pytest.approx((0.571, 1.119), abs=0.001)
+    assert of_rates((36, 100), (45, 100))["interval"] == pytest.approx((first, 1.0))
+    # The ratio the other way round has the limits the other way round.
+    other = ratio_limits((q, (least, most)), (p, (low, high)))
+    assert other == pytest.approx((1 / last, 1 / first))
+
+
+@pytest.mark.parametrize("groups", [((4, 4), (4, 4)), ((8, 8), (16, 16)), ((4, 4), (990, 1000))])
+def test_few_rows_that_are_all_alike_promise_nothing(groups):
+    """Also where the small group is the highest: in the population it may be the lowest."""
+    found = of_rates(*groups)
+    assert found["ratio"] >= 0.99
+    assert found["interval"][0] < 0.7
+    assert found["interval"][1] == 1
+    summary = made_up(n_points=3)
+    summary["chosen"] = 0
+    summary["points"][0]["counts"]["test"] = [[[0, 0], [n - p, p]] for p, n in groups]
+    text = Page(render(summary)).text
+    assert "The target lies inside it, so rows drawn anew could fall on the other side." in text
+    assert "all of it above the target" not in text
+
+
+def test_a_small_group_between_the_others_widens_the_interval():
+    assert of_rates((500, 1000), (520, 1000))["interval"][0] > 0.8
+    assert of_rates((500, 1000), (2, 4), (520, 1000))["interval"][0] < 0.5
+
+
+def test_rates_of_0_have_an_interval():
+    low, high = of_rates((0, 20), (10, 20))["interval"]
+    assert low == 0
+    assert 0.2 < high < 0.6
+    nobody = {"top": [[0, 0]], "bottom": [[9, 9]], "right": [9, 9], "n": [9, 9], "accuracy": 1.0}
+    error = measure(nobody, [{"share": 1.0, "error": True}], 2, False)
+    assert (error["ratio"], error["interval"]) == (1.0, (0.0, 1.0))
+
+
+@pytest.mark.parametrize(("p", "q", "n"), [(0.97, 1.0, 12), (0.5, 0.6, 40), (0.03, 0.05, 200)])
+def test_the_interval_holds_the_ratio_of_the_population(p, q, n):
+    rng = np.random.default_rng(0)
+    drawn = zip(rng.binomial(n, p, 1500), rng.binomial(n, q, 1500), strict=True)
+    ends = [of_rates((int(a), n), (int(b), n))["interval"] for a, b in drawn if a or b]
+    held = np.mean([low <= p / q <= high for low, high in ends])
+    assert held > 0.94
 
 
 @pytest.mark.parametrize(("top", "bottom"), [(0, 7), (7, 7), (3, 11), (250, 1000)])
@@ -482,7 +662,7 @@ def test_weighted_rows_have_no_intervals():
 
 def test_contrast():
     """Text on each of its backgrounds has WCAG's 4.5 to 1, marks have 3 to 1, light and dark."""
-    css = files("evenhand.report").joinpath("page.css").read_text("utf-8")
+    css = files("evenhand.views.report").joinpath("page.css").read_text("utf-8")
     schemes = [dict(re.findall(r"--(\S+): (#\w{6});", block)) for block in css.split(":root")[1:3]]
 
     def luminance(colour):
@@ -496,7 +676,7 @@ def test_contrast():
 
     text = ["ink", "soft", "accent", "after", "ok", "bad", "warn"]
     pairs = [(one, page, 4.5) for one in text for page in ("page", "card")]
-    pairs += [(s, f"{s}-page", 4.5) for s in ("ok", "warn", "bad")]
+    pairs += [(s, f"{s}-page", 4.5) for s in ("ok", "warn", "bad")] + [("ink", "warn-page", 4.5)]
     pairs += [(m, page, 3) for m in ("after", "before", "accent") for page in ("page", "floor")]
     assert len(schemes) == 2
     for scheme in schemes:

@@ -5,9 +5,9 @@ import shutil
 import pytest
 from report_summaries import made_up
 
-from evenhand.report import render
-from evenhand.report._figures import live
-from evenhand.report._render import _model, clean
+from evenhand.views.report import render
+from evenhand.views.report._figures import live
+from evenhand.views.report._render import _model, clean
 
 sync_api = pytest.importorskip("playwright.sync_api")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -57,6 +57,8 @@ def uneven(summary):
     for part, share in zip(summary["rate"]["parts"], (1.0, 0.75, 0.9), strict=False):
         part["share"] = share
     summary["parts"][0]["weighted"] = True
+    counts = summary["points"][3]["counts"]
+    summary["plain"]["best_cut"] = {"cut": 0.2, "counts": counts}
     summary["points"][1]["counts"]["test"][0] = [[0, 0, 0]] * 3  # a group without rows
     return summary
 
@@ -73,11 +75,20 @@ def held_out(summary):
 def off_frontier(summary):
     """A certified point that is not on the frontier."""
     summary["chosen"], summary["saved"] = None, summary["points"].pop(20)
-    summary["asked"] |= {"selection": "certified", "delta": 0.05}
+    summary["asked"] |= {"confidence": "certified", "delta": 0.05}
+    return summary
+
+
+def alike(summary):
+    """Few rows, in some groups all predicted alike."""
+    for i, point in enumerate(summary["points"]):
+        few = [[0, 2], [0, 2 + i % 3]]
+        point["counts"]["test"] = [few, [[i % 2, 3], [0, 4]], [[3, 2], [0, 3]]]
     return summary
 
 
 SUMMARIES = {
+    "few and alike": lambda: alike(made_up(3)),
     "off the frontier": lambda: off_frontier(made_up()),
     "two groups": lambda: made_up(),
     "many": lambda: uneven(made_up(5, 3, 12, parts=("train", "held_out", "test"), small=True)),
@@ -170,7 +181,7 @@ def test_a_target_between_the_steps_stays_itself(visit, tau):
 
 def test_hostile_names_do_nothing(visit):
     summary = made_up(parts=("train", "test")) | {"title": HOSTILE, "groups": [HOSTILE, LONG]}
-    summary["weights"][0]["name"] = summary["parts"][1]["title"] = HOSTILE
+    summary["weights"][0]["inputs"][0]["name"] = summary["parts"][1]["title"] = HOSTILE
     page = visit(summary)
     page.evaluate(SET, 0.9)
     assert page.locator("h1").inner_text() == HOSTILE
@@ -185,7 +196,7 @@ def test_hostile_names_do_nothing(visit):
 def test_no_sideways_scrolling(visit, width, scheme):
     summary = made_up(6, 2, small=True) | {"title": LONG}
     summary["groups"] = [f"{LONG}{j}" for j in range(6)]
-    summary["weights"][0]["name"] = summary["asked"]["sensitive"][0] = LONG
+    summary["weights"][0]["inputs"][0]["name"] = summary["asked"]["sensitive"][0] = LONG
     summary["data"]["decisions"] = [{"column": LONG, "kind": LONG, "action": LONG}]
     summary["data"]["small_groups"] = {LONG: 3}
     size = {"width": width, "height": 800}
@@ -256,6 +267,21 @@ def test_on_paper(visit):
     assert page.pdf(format="A4").startswith(b"%PDF")
     # Printing opens what is folded.
     assert page.locator("details").get_attribute("open") is not None
+
+
+def test_print_shows_the_saved_model(visit):
+    page = visit(made_up())
+    saved, _ = page.evaluate(READ)
+    page.evaluate(SET, 0.95)
+    moved, _ = page.evaluate(READ)
+    assert moved != saved
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({READ})(); }})")
+    page.pdf(format="A4")
+    printed, _ = page.evaluate("window.printed")
+    assert printed == saved
+    # Afterwards the reader is where they were.
+    assert page.evaluate(READ)[0] == moved
+    assert page.locator("output").inner_text() == "0.95"
 
 
 def test_keyboard_reaches_the_controls_in_order(visit):

@@ -1,38 +1,42 @@
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import NOTION_NAMES, as_layout, make_problem
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from regimes import REGIMES
+from scipy.special import ndtr
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from evenhand import FairClassifier, FairnessWarning
-from evenhand.frontier import Frontier, Point
-from evenhand.rates import RATES, group_counts
-from evenhand.selection import (
-    HeldOut,
-    choose,
+from evenhand.core.metrics import group_counts
+from evenhand.core.rates import RATES
+from evenhand.frontier.bounds import (
     clopper_pearson,
-    order_of_tests,
+    lower_ratio,
+    margin_of,
     ratio_bound,
     rows_factor,
-    split_folds,
-    split_rows,
 )
+from evenhand.frontier.choice import answer, certificate, order_of_tests
+from evenhand.frontier.held_out import HeldOut, pool_folds
+from evenhand.frontier.points import Frontier, Point
+from evenhand.frontier.splits import split_folds, split_rows
 
 UNSEEN = ("holdout", "crossfit", "certified")
 RATE = RATES["selection_rate"]
 
 
 def fit(X, y, z, sample_weight=None, **params):
-    params = {"random_state": 0, "tau": 0.6} | params
+    params = {"random_state": 0, "tau": 0.6, "max_iter": 60} | params
     return FairClassifier(**params).fit(X, y, sensitive_features=z, sample_weight=sample_weight)
 
 
@@ -149,6 +153,14 @@ def held_of(frontier, counts, rate=RATE, delta=0.05):
     )
 
 
+def choose(frontier, held, rate, tau, certify=None):
+    """The choice for one target."""
+    answers = answer(frontier, held, rate, certify=certify)
+    if certify is None:
+        return answers.choose(tau)
+    return certificate(answers, held, rate, tau, certify, moved=False)
+
+
 class TestChoice:
     @given(st.integers(0, 40), st.integers(2, 4), st.sampled_from([60, 300, 2000]))
     def test_stops_at_the_first_failure(self, seed, n_groups, size):
@@ -165,16 +177,18 @@ class TestChoice:
             n = 0
             while n < len(order) and held.bound[order[n]] >= tau:
                 n += 1
-            i = order[max(n - 1, 0)]
-            assert choice.point.iterate == frontier.iterate[i]
+            # All that passed are certified together, so the most accurate of them may be taken.
+            passed = order[: max(n, 1)]
+            i = int(np.flatnonzero(frontier.iterate == choice.point.iterate)[0])
+            assert i in passed
+            assert choice.accuracy == pytest.approx(held.accuracy[passed].max())
             assert choice.point.feasible == guarantee.certified == (n > 0)
             assert guarantee.tested == min(n + 1, len(order))
             assert (guarantee.bound >= tau) == guarantee.certified
             assert guarantee.candidates == len(order)
             # A stricter target never has more passes, nor more accuracy.
-            accuracy = frontier.accuracy[i]
-            assert before is None or accuracy <= before
-            before = accuracy
+            assert before is None or choice.accuracy <= before
+            before = choice.accuracy
             if n:
                 assert guarantee.rows_needed is None
                 assert "certified: with confidence 0.95" in str(guarantee)
@@ -185,6 +199,34 @@ class TestChoice:
                 assert guarantee.rows_needed >= held.n_rows + held.n_fitted
                 said = int(str(guarantee).split("about ")[1].split(" rows")[0].replace(",", ""))
                 assert guarantee.rows_needed <= said <= 1.1 * guarantee.rows_needed + 1
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("n_groups", [2, 3])
+    def test_held_out_rows_have_no_say_in_the_order(self, seed, n_groups):
+        rng = np.random.default_rng(seed)
+        fitted = some_counts(rng, 15, n_groups, 300)
+        # Of each point another that selects as many and is less accurate.
+        alike = 0.75 * fitted + 0.25 * fitted[:, :, ::-1]
+        frontier = frontier_of(np.concatenate([fitted, alike]))
+        counts = some_counts(rng, 30, n_groups, 200)
+        order = order_of_tests(held_of(frontier, counts), RATE, 0.05)
+        assert len(order) > 1
+        half = counts[:, :, 1] // 2
+        fewer = np.stack([counts.sum(axis=2) - half, half], axis=2)
+        # Other rows, labels flipped, and fewer rows of the favourable label.
+        for other in (counts[rng.permutation(30)], counts[:, :, ::-1], fewer):
+            found = order_of_tests(held_of(frontier, other), RATE, 0.05)
+            np.testing.assert_array_equal(found, order)
+
+    def test_a_bound_of_exactly_tau_is_enough(self):
+        rng = np.random.default_rng(1)
+        frontier = frontier_of(some_counts(rng, 20, 2, 400))
+        held = held_of(frontier, frontier.counts / 4)
+        tau = float(held.bound[order_of_tests(held, RATE, 0.05)[0]])
+        choice = choose(frontier, held, RATE, tau, certify=0.05)
+        assert choice.point.feasible
+        assert choice.guarantee.certified
+        assert not choose(frontier, held, RATE, tau + 1e-9, certify=0.05).guarantee.certified
 
     def test_a_confident_number_of_rows_is_enough(self):
         rng = np.random.default_rng(1)
@@ -221,7 +263,7 @@ class TestChoice:
             assert choice.point.feasible == reached.any()
             if reached.any():
                 assert choice.rate >= tau
-                assert choice.point.accuracy == frontier.accuracy[reached].max()
+                assert choice.accuracy == held.accuracy[reached].max()
             else:
                 assert choice.rate == held.rate.max()
 
@@ -249,7 +291,7 @@ class TestChoice:
     def test_a_certificate_is_wrong_at_most_delta(self, n_groups):
         # Points of known rates, the truth of each a little below or above 0.8.
         rng = np.random.default_rng(2)
-        ratio, delta, n, runs = np.linspace(0.99, 0.7, 40), 0.2, 600, 1500
+        ratio, delta, n, runs = np.linspace(0.99, 0.7, 40), 0.2, 600, 600
         high = np.full(40, 0.5)
         p = np.linspace(ratio * high, high, n_groups, axis=1)
         fitted = np.zeros((40, n_groups, 2, 2))
@@ -321,7 +363,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def models(data):
-    return {name: fit(*data, selection=name) for name in ("train", *UNSEEN)}
+    return {name: fit(*data, **REGIMES[name]) for name in ("train", *UNSEEN)}
 
 
 class TestClassifier:
@@ -330,9 +372,25 @@ class TestClassifier:
         assert (model.held_out_, model.guarantee_) == (None, None)
         assert model.point_[:4] == model.frontier_.select(0.6)[:4]
         assert (model.rate_, model.accuracy_) == (model.point_.rate, model.point_.accuracy)
-        again = FairClassifier(tau=0.6).fit(data[0], data[1], sensitive_features=data[2])
+        again = fit(*data, confidence=None)
         np.testing.assert_array_equal(again.coef_, model.coef_)
         np.testing.assert_array_equal(again.intercept_, model.intercept_)
+
+    @pytest.mark.parametrize("labels", ["permuted", "flipped"])
+    def test_held_out_labels_have_no_say_in_the_order_of_tests(self, data, labels):
+        X, y, z = data
+        model = fit(X, y, z, **REGIMES["certified"])
+        held = split_rows(z, model.holdout, np.random.RandomState(0))[1]
+        changed, rng = y.copy(), np.random.default_rng(0)
+        changed[held] = rng.permutation(y[held]) if labels == "permuted" else 1 - y[held]
+        other = fit(X, changed, z, **REGIMES["certified"])
+        assert not np.array_equal(model.held_out_.counts, other.held_out_.counts)
+        one, two = (order_of_tests(m.held_out_, m._rate, m.delta) for m in (model, other))
+        assert len(one) > 1
+        np.testing.assert_array_equal(one, two)
+        for column in ("iterate", "cut", "accuracy", "rate"):
+            at = (getattr(m.held_out_.points, column)[one] for m in (model, other))
+            np.testing.assert_array_equal(*at)
 
     @pytest.mark.parametrize("name", ["holdout", "certified"])
     @pytest.mark.parametrize("notion", NOTION_NAMES)
@@ -342,7 +400,7 @@ class TestClassifier:
         X = as_layout(X, layout)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            model = fit(X, y, z, selection=name, notion=notion, max_iter=40)
+            model = fit(X, y, z, **REGIMES[name], notion=notion, max_iter=40)
         held = model.held_out_
         points = held.points
         strata = z * 2 + y if name == "holdout" else z
@@ -365,15 +423,13 @@ class TestClassifier:
 
     def test_out_of_fold_counts(self, data):
         X, y, z = data
-        model = fit(X, y, z, selection="crossfit", cv=3)
+        model = fit(X, y, z, **REGIMES["crossfit"], cv=3)
         splits = split_folds(z * 2 + y, 3, np.random.RandomState(0))
-        by_hand = fit(X, y, z, selection="crossfit", cv=splits)
+        by_hand = fit(X, y, z, **REGIMES["crossfit"], cv=splits)
         np.testing.assert_array_equal(by_hand.held_out_.counts, model.held_out_.counts)
-        everything = FairClassifier(tau=0.6).fit(X, y, sensitive_features=z)
+        everything = fit(X, y, z)
         np.testing.assert_array_equal(model.frontier_.counts, everything.frontier_.counts)
-        parts = [
-            FairClassifier().fit(X[kept], y[kept], sensitive_features=z[kept]) for kept, _ in splits
-        ]
+        parts = [fit(X[kept], y[kept], z[kept], confidence=None) for kept, _ in splits]
         for i in range(0, len(model.frontier_), 60):
             pooled = 0
             for (_, out), part in zip(splits, parts, strict=True):
@@ -391,11 +447,16 @@ class TestClassifier:
     def test_at_is_a_fit_with_the_same_seed(self, data, models, name, tau):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            moved, fresh = models[name].at(tau), fit(*data, selection=name, tau=tau)
+            moved, fresh = models[name].at(tau), fit(*data, **REGIMES[name], tau=tau)
         np.testing.assert_array_equal(moved.coef_, fresh.coef_)
         np.testing.assert_array_equal(moved.intercept_, fresh.intercept_)
         assert (moved.rate_, moved.accuracy_) == (fresh.rate_, fresh.accuracy_)
-        assert moved.guarantee_ == fresh.guarantee_
+        if name == "certified":
+            assert moved.guarantee_.moved == (tau != 0.6)
+            assert ("named after the fit" in str(moved.guarantee_)) == (
+                moved.feasible_ and tau != 0.6
+            )
+            assert replace(moved.guarantee_, moved=False) == fresh.guarantee_
         assert moved.feasible_ == fresh.feasible_
         assert models[name].tau == 0.6
         assert moved.held_out_ is models[name].held_out_
@@ -409,9 +470,9 @@ class TestClassifier:
         assert certified.rate_ > certified.guarantee_.bound
 
     def test_random_state(self, data):
-        a, b = (fit(*data, selection="holdout", random_state=s) for s in (1, 1))
+        a, b = (fit(*data, **REGIMES["holdout"], random_state=s) for s in (1, 1))
         np.testing.assert_array_equal(a.coef_, b.coef_)
-        other = fit(*data, selection="holdout", random_state=2)
+        other = fit(*data, **REGIMES["holdout"], random_state=2)
         assert not np.array_equal(a.coef_, other.coef_)
         assert other.held_out_.n_rows == a.held_out_.n_rows
 
@@ -420,7 +481,7 @@ class TestClassifier:
         X, y, z = data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            model = fit(X, y, z, selection=name, extra_column="noise", tau=0.4)
+            model = fit(X, y, z, **REGIMES[name], extra_column="noise", tau=0.4)
         assert np.isfinite(model.noise_coef_)
         if name == "holdout":
             random = np.random.RandomState(0)
@@ -434,17 +495,17 @@ class TestClassifier:
     def test_groups_from_anywhere(self, data, models, name):
         X, y, z = data
         frame = pd.DataFrame(X, columns=[*"abcde"]).assign(sex=np.array(["f", "m"])[z])
-        params = {"selection": name, "tau": 0.6, "random_state": 0}
-        by_name = FairClassifier(sensitive_feature="sex", **params).fit(frame, y)
+        params = {**REGIMES[name], "tau": 0.6, "random_state": 0, "max_iter": 60}
+        by_name = FairClassifier(sensitive_features="sex", **params).fit(frame, y)
         np.testing.assert_allclose(by_name.coef_[0, :-1], models[name].coef_[0], rtol=1e-6)
         table = np.column_stack([X, z])
-        by_function = FairClassifier(sensitive_feature=lambda X: X[:, 5], **params)
+        by_function = FairClassifier(sensitive_features=lambda X: X[:, 5], **params)
         assert by_function.fit(table, y).held_out_.n_rows == models[name].held_out_.n_rows
 
     def test_search(self, data):
         X, y, z = data
         table = np.column_stack([X[:600], z[:600]])
-        model = FairClassifier(sensitive_feature=5, selection="holdout", tau=0.3, random_state=0)
+        model = FairClassifier(sensitive_features=5, **REGIMES["holdout"], tau=0.3, random_state=0)
         search = GridSearchCV(model, {"holdout": [0.2, 0.4]}, cv=2).fit(table, y[:600])
         assert np.isfinite(search.best_score_)
 
@@ -456,25 +517,26 @@ class TestClassifier:
         loaded = pickle.loads(pickle.dumps(model))
         assert loaded.guarantee_ == model.guarantee_
         np.testing.assert_array_equal(loaded.at(0.7).coef_, model.at(0.7).coef_)
-        assert "selection='certified'" in repr(model)
+        assert "confidence='certified'" in repr(model)
 
     def test_at_goes_by_the_fit_not_by_later_parameters(self, data, models):
         model = clone(models["holdout"]).fit(data[0], data[1], sensitive_features=data[2])
         expected = model.at(0.7)
-        model.set_params(selection="certified", delta=0.5)
+        model.set_params(confidence="certified", delta=0.5)
         assert model.at(0.7).guarantee_ is None
+        model.set_params(confidence=0.99)
         assert model.at(0.7).rate_ == expected.rate_
 
     def test_refit_with_another_selection_forgets(self, data):
-        model = fit(*data, selection="certified")
-        model.set_params(selection="train").fit(data[0], data[1], sensitive_features=data[2])
+        model = fit(*data, confidence="certified")
+        model.set_params(confidence=None).fit(data[0], data[1], sensitive_features=data[2])
         assert (model.held_out_, model.guarantee_) == (None, None)
         assert model.rate_ == model.point_.rate
 
     def test_rows_that_are_alike(self):
         X, y, z = make_problem(n=2000, n_features=3)
         X = np.round(X).clip(-1, 2)
-        model = fit(X, y, z, selection="holdout", tau=0.5)
+        model = fit(X, y, z, **REGIMES["holdout"], tau=0.5)
         assert model.held_out_.counts[0].sum() == model.held_out_.n_rows
         assert abs(model.held_out_.n_rows - 1000) <= 2
 
@@ -484,7 +546,7 @@ class TestWeights:
     def test_counts_are_weighted(self, data, name):
         X, y, z = data
         weight = np.random.default_rng(0).uniform(0.5, 2.5, len(y))
-        model = fit(X, y, z, sample_weight=weight, selection=name, tau=0.4)
+        model = fit(X, y, z, sample_weight=weight, **REGIMES[name], tau=0.4)
         total = weight.sum()
         if name == "holdout":
             _, out = split_rows(z * 2 + y, 0.5, np.random.RandomState(0))
@@ -494,12 +556,12 @@ class TestWeights:
 
     def test_certificates_are_for_unweighted_rows(self, data):
         weight = np.random.default_rng(0).uniform(0.5, 2.5, len(data[1]))
-        with pytest.raises(ValueError, match=r"unweighted rows.*selection='holdout'"):
-            fit(*data, sample_weight=weight, selection="certified")
+        with pytest.raises(ValueError, match=r"unweighted rows.*confidence=0.9"):
+            fit(*data, sample_weight=weight, confidence="certified")
 
     @pytest.mark.parametrize("weight", [0.1, 1.0, 3.0])
     def test_weights_that_are_all_alike_are_none(self, data, models, weight):
-        model = fit(*data, sample_weight=np.full(len(data[1]), weight), selection="certified")
+        model = fit(*data, sample_weight=np.full(len(data[1]), weight), confidence="certified")
         expected = models["certified"].guarantee_
         assert model.guarantee_.n_rows == expected.n_rows
         counts = model.held_out_.counts
@@ -509,9 +571,9 @@ class TestWeights:
     def test_rows_of_zero_weight_are_not_there(self, data):
         X, y, z = data
         weight = (np.arange(len(y)) % 3 > 0).astype(float)
-        model = fit(X, y, z, sample_weight=weight, selection="certified", tau=0.4)
+        model = fit(X, y, z, sample_weight=weight, confidence="certified", tau=0.4)
         kept = weight > 0
-        expected = fit(X[kept], y[kept], z[kept], selection="certified", tau=0.4)
+        expected = fit(X[kept], y[kept], z[kept], confidence="certified", tau=0.4)
         assert model.guarantee_ == expected.guarantee_
         np.testing.assert_array_equal(model.coef_, expected.coef_)
 
@@ -520,7 +582,11 @@ class TestWhenThingsGoWrong:
     @pytest.mark.parametrize(
         ("params", "message"),
         [
-            ({"selection": "validation"}, "certified"),
+            ({"selection": "certified"}, "holdout"),
+            ({"confidence": "sure"}, "certified"),
+            ({"confidence": 0.4}, "confidence"),
+            ({"confidence": 1.0}, "confidence"),
+            ({"confidence": "certified", "selection": "crossfit"}, "holds out none"),
             ({"holdout": 0.0}, "holdout"),
             ({"holdout": 1.0}, "holdout"),
             ({"cv": 1}, "cv"),
@@ -539,7 +605,7 @@ class TestWhenThingsGoWrong:
         X, y, z = make_problem(n=60)
         y = np.where(z == 0, 0, y)
         y[np.flatnonzero(z == 0)[0]] = 1
-        model = FairClassifier(selection=name, random_state=0).fit(X, y, sensitive_features=z)
+        model = FairClassifier(**REGIMES[name], random_state=0).fit(X, y, sensitive_features=z)
         if name == "holdout":
             assert model.held_out_.counts[:, 0, 1].sum() == 0  # it was fitted to
 
@@ -554,7 +620,7 @@ class TestWhenThingsGoWrong:
     def test_targets_of_their_own_are_named(self, data):
         model = fit(
             *data, notion=["statistical_parity", "equal_opportunity"], tau=[0.3, 0.6],
-            selection="certified", random_state=0,
+            confidence="certified", random_state=0,
         )  # fmt: skip
         text = str(model.guarantee_)
         assert "0.3 for the statistical rate, 0.6 for the true positive rate ratio" in text
@@ -568,17 +634,17 @@ class TestWhenThingsGoWrong:
         y = np.zeros(60, dtype=int)
         y[np.flatnonzero(z == 0)[:2]] = y[np.flatnonzero(z == 1)[:2]] = 1
         with pytest.raises(ValueError, match=r"no row with label 1 is left to fit to"):
-            fit(X, y, z, selection="certified", holdout=0.97)
+            fit(X, y, z, confidence="certified", holdout=0.97)
         women, men = (np.flatnonzero(z == k) for k in (0, 1))
         with pytest.raises(ValueError, match=r"no row of group 0 is left to fit to"):
-            fit(X, y, z, selection="crossfit", cv=[(men, women), (women, men)])
+            fit(X, y, z, **REGIMES["crossfit"], cv=[(men, women), (women, men)])
         with pytest.raises(ValueError, match=r"not among the 60 of positive weight"):
-            fit(X, y, z, selection="crossfit", cv=[(women, [60]), (men, [1])])
+            fit(X, y, z, **REGIMES["crossfit"], cv=[(women, [60]), (men, [1])])
 
     @pytest.mark.parametrize("name", UNSEEN)
     def test_an_error_leaves_an_earlier_fit_alone(self, data, name):
         X, y, z = data
-        model = fit(X, y, z, selection=name)
+        model = fit(X, y, z, **REGIMES[name])
         before = {k: v for k, v in vars(model).items() if k.endswith("_")}
         with pytest.raises(ValueError, match="y has one class"):
             model.fit(X, np.zeros(len(y)), sensitive_features=z)
@@ -592,7 +658,7 @@ class TestWhenThingsGoWrong:
             FairnessWarning,
             match=r"no point can be certified for τ = 0.9 .* rows .*feasible_=False",
         ):
-            model = fit(X, y, z, selection="certified", tau=0.9)
+            model = fit(X, y, z, confidence="certified", tau=0.9)
         assert not model.feasible_
         assert not model.guarantee_.certified
         order = order_of_tests(model.held_out_, model._rate, model.delta)
@@ -608,7 +674,7 @@ class TestWhenThingsGoWrong:
         X = z[:, None] + 0.3 * rng.standard_normal((300, 1))
         y = np.where(rng.random(300) < 0.1, 1 - z, z)
         with pytest.warns(FairnessWarning, match=f"tau=1.0 was not reached {where}"):
-            model = fit(X, y, z, selection=name, tau=1.0)
+            model = fit(X, y, z, **REGIMES[name], tau=1.0)
         assert not model.feasible_
         assert model.rate_ == np.nanmax(model.held_out_.rate)
 
@@ -616,7 +682,7 @@ class TestWhenThingsGoWrong:
     def test_nothing_eligible(self, name):
         X, y, z = np.zeros((40, 2)), np.arange(40) % 2, np.arange(40) // 20
         with pytest.warns(FairnessWarning, match="no point"):
-            model = fit(X, y, z, selection=name)
+            model = fit(X, y, z, **REGIMES[name])
         assert not model.feasible_
         # The last iterate says the same to everybody: yes, or no.
         assert np.isnan(model.rate_) or model.rate_ == 1
@@ -626,7 +692,7 @@ class TestWhenThingsGoWrong:
     def test_interrupt_of_the_run(self, data, name, monkeypatch):
         interrupt_at(monkeypatch, 40)
         with pytest.warns(ConvergenceWarning, match="interrupted after"):
-            model = fit(*data, selection=name, tau=0.2)
+            model = fit(*data, **REGIMES[name], tau=0.2)
         assert not model.converged_
         assert model.feasible_
         assert model.rate_ >= 0.2
@@ -635,7 +701,7 @@ class TestWhenThingsGoWrong:
         # The fit to all rows and one fold get through.
         interrupt_at(monkeypatch, 520)
         with pytest.warns(ConvergenceWarning, match="interrupted after [12] of 5 folds"):
-            model = fit(*data, selection="crossfit", tau=0.4)
+            model = fit(*data, **REGIMES["crossfit"], tau=0.4, max_iter=200)
         assert not model.converged_
         assert 0 < model.held_out_.n_rows < len(data[1])
         assert model.feasible_
@@ -644,7 +710,7 @@ class TestWhenThingsGoWrong:
     def test_interrupt_before_any_fold(self, data, monkeypatch):
         interrupt_at(monkeypatch, 40)
         with pytest.warns(ConvergenceWarning, match="interrupted after"):
-            model = fit(*data, selection="crossfit", tau=0.4)
+            model = fit(*data, **REGIMES["crossfit"], tau=0.4)
         # What was not seen out of fold is not claimed.
         assert not model.feasible_
         assert model.held_out_.n_rows == 0
@@ -653,7 +719,7 @@ class TestWhenThingsGoWrong:
 
 def interrupt_at(monkeypatch, call):
     """Interrupt the fit at some evaluation of the oracle."""
-    from evenhand.oracle import Oracle
+    from evenhand.core.oracle import Oracle
 
     calls, original = [], Oracle.evaluate
 
@@ -667,7 +733,7 @@ def interrupt_at(monkeypatch, call):
 
 
 def test_several_rates_cost_no_more_confidence():
-    from evenhand.rates import EQUALIZED_ODDS
+    from evenhand.core.rates import EQUALIZED_ODDS
 
     counts = np.random.default_rng(0).integers(50, 100, (5, 3, 2, 2)).astype(float)
     each = [ratio_bound(counts, part, 0.05) for part in EQUALIZED_ODDS.parts]
@@ -683,7 +749,7 @@ def test_three_groups_and_a_small_one(selection):
     y = (X[:, 0] + X[:, 1] + rng.logistic(size=n) > 0.5).astype(int)
     names = np.array(["a", "b", "c"], dtype=object)[z]
     names[:9] = "few"
-    model = FairClassifier(tau=0.6, selection=selection, random_state=0)
+    model = FairClassifier(tau=0.6, **REGIMES[selection], random_state=0)
     model.fit(X, y, sensitive_features=names)
     assert model.small_groups_ == {"few": 9}
     assert model.feasible_
@@ -692,3 +758,170 @@ def test_three_groups_and_a_small_one(selection):
     _, counts = group_counts(y[known], model.predict(X)[known], sensitive_features=names[known])
     assert RATES["selection_rate"].ratio(counts) > 0.5
     assert model.at(0.5).accuracy_ >= model.accuracy_ - 0.02
+
+
+def awkward(seed):
+    """A small table whose frontier has points of high rates that may be luck."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.choice([60, 150, 400])), int(rng.choice([1, 2, 5]))
+    z = (rng.random(n) < rng.choice([0.1, 0.3, 0.5])).astype(int)
+    z[:2] = 0, 1
+    X = np.round(rng.standard_normal((n, p)) + z[:, None] * rng.normal(0, 1, p), 1)
+    y = (X.sum(axis=1) + rng.logistic(size=n) > rng.normal(0.5, 1)).astype(int)
+    y[:4] = 0, 0, 1, 1
+    return X, y, z
+
+
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", REGIMES)
+@given(seed=st.integers(0, 400))
+@settings(max_examples=15, deadline=None)
+def test_a_stricter_target_never_has_a_more_accurate_answer(name, seed):
+    X, y, z = awkward(seed)
+    # A group whose only label is held out cannot be fitted to; that is another test's.
+    try:
+        model = fit(X, y, z, **REGIMES[name], max_iter=10, cv=2)
+    except ValueError as error:
+        assume("is left to" not in str(error))
+        raise
+    moved = [model.at(tau) for tau in np.linspace(0.02, 1, 50)]
+    accuracy = np.array([m.accuracy_ for m in moved])
+    assert (np.diff(accuracy) <= 1e-11).all()
+    for m in moved:
+        assert m.feasible_ == (m.rate_bound_ >= m.tau)
+        assert np.isnan(m.rate_) or m.rate_bound_ <= m.rate_ + 1e-12
+    # The figures are those of the predictions, on the rows the point was chosen on.
+    if name in ("train", "confident"):
+        for m in moved[::12]:
+            _, counts = group_counts(y, m.predict(X), sensitive_features=z)
+            assert m.accuracy_ == pytest.approx(np.mean(m.predict(X) == y))
+            np.testing.assert_allclose(m.rate_, RATE.ratio(counts))
+
+
+class TestConfidence:
+    def test_the_margin_by_hand(self):
+        # 36 of 100 against 45 of 100, at 0.9: 1.582 standard errors
+        counts = np.array([[[64.0, 36.0], [0, 0]], [[55.0, 45.0], [0, 0]]])
+        level = 2 * ndtr(1.2815515655 + 0.3) - 1
+        low = binomtest(36, 100).proportion_ci(level, method="wilson").low
+        high = binomtest(45, 100).proportion_ci(level, method="wilson").high
+        expected = 0.8 * np.exp(-np.hypot(np.log(0.36 / low), np.log(high / 0.45)))
+        assert lower_ratio(counts, RATE, margin_of(0.9)) == pytest.approx(expected)
+        assert lower_ratio(counts, RATE, margin_of(None)) == 0.8
+        assert margin_of(0.5) == pytest.approx(0.3)
+
+    def test_of_many_rows_the_margin_is_in_standard_errors(self):
+        counts = 1e6 * np.array([[[64.0, 36.0], [0, 0]], [[55.0, 45.0], [0, 0]]])
+        expected = 0.8 * np.exp(-2 * RATE.log_ratio_error(counts))
+        assert lower_ratio(counts, RATE, 2.0) == pytest.approx(expected, rel=1e-6)
+
+    @pytest.mark.parametrize("few", [3, 6])
+    def test_a_handful_of_rows_that_are_all_right_is_no_certainty(self, few):
+        rate = RATES["true_positive_rate"]
+        counts = np.array([[[500.0, 100.0], [0.0, 200.0]], [[30.0, 5.0], [0.0, float(few)]]])
+        assert rate.ratio(counts) == 1
+        # Of so many rows without a miss, the exact bound at 0.9 is 0.1 to the power of 1 over them.
+        assert lower_ratio(counts, rate, margin_of(0.9)) <= 0.1 ** (1 / few) + 0.1
+
+    @given(counts_strategy(), st.sampled_from([0.5, 2.0]))
+    def test_a_margin_only_lowers(self, counts, margin):
+        ratio, lower = RATE.ratio(counts), lower_ratio(counts, RATE, margin)
+        assert ((lower <= ratio) | np.isnan(ratio)).all()
+        assert (np.isnan(lower) == np.isnan(ratio)).all()
+        assert (lower_ratio(counts, RATE, 2 * margin) <= lower + 1e-12)[~np.isnan(ratio)].all()
+
+    @given(counts_strategy(), st.sampled_from([0.0, 0.5, 2.0]))
+    def test_of_several_rates_each_has_its_own_margin(self, counts, margin):
+        from evenhand.core.rates import WorstRate
+
+        parts = RATES["true_positive_rate"], RATES["selection_rate"]
+        both = WorstRate("both", parts, (1.0, 0.5))
+        each = [
+            lower_ratio(counts, part, margin) / c
+            for part, c in zip(parts, both.shares, strict=True)
+        ]
+        np.testing.assert_allclose(
+            lower_ratio(counts, both, margin), np.minimum(np.minimum(*each), 1.0)
+        )
+
+    def test_more_confidence_is_fairer_and_less_accurate(self, data):
+        models = [fit(*data, confidence=c, tau=0.7) for c in (None, 0.5, 0.8, 0.95, 0.99)]
+        rates, accuracies = ([getattr(m, n) for m in models] for n in ("rate_", "accuracy_"))
+        assert rates == sorted(rates)
+        assert accuracies == sorted(accuracies, reverse=True)
+        assert rates[-1] > rates[0]
+        assert all(m.feasible_ and m.rate_bound_ >= 0.7 for m in models)
+
+    def test_it_holds_in_the_population(self):
+        # The truth is measured on many other rows of the same generator.
+        X_new, y_new, z_new = make_problem(n=100_000, seed=10_000)
+        held = {None: [], 0.9: []}
+        for seed in range(30):
+            data = make_problem(n=1000, seed=seed)
+            for confidence, found in held.items():
+                model = fit(*data, confidence=confidence, tau=0.7, max_iter=30)
+                _, counts = group_counts(y_new, model.predict(X_new), sensitive_features=z_new)
+                found.append(float(RATE.ratio(counts)) >= 0.7)
+        assert np.mean(held[0.9]) >= 0.8
+        assert np.mean(held[None]) < np.mean(held[0.9])
+
+    def test_what_is_not_reached_says_how_near_it_came(self):
+        X, y, z = make_problem(n=200)
+        with pytest.warns(
+            FairnessWarning,
+            match=r"tau=0.99 .* with confidence 0.95: .* has the rate 0\.\d+, of which 0\.\d+ can",
+        ):
+            model = fit(X, y, z, confidence=0.95, tau=0.99)
+        assert not model.feasible_
+        assert model.rate_bound_ < 0.99
+        assert model.rate_bound_ == model.answers_.reach.max()
+
+
+@pytest.mark.parametrize("selection", ["holdout", "certified"])
+def test_too_few_rows_to_hold_out(selection):
+    X = np.arange(8.0).reshape(4, 2)
+    y, z = ([0, 1, 0, 1], [0, 0, 1, 1]) if selection == "holdout" else ([0, 1, 1, 0], [0, 1, 1, 1])
+    with pytest.raises(ValueError, match="no row of group 0 is left to hold out") as error:
+        fit(X, y, z, **REGIMES[selection])
+    assert "bring more rows" in str(error.value)
+
+
+def test_one_group_has_no_bound_whatever_the_shape():
+    bound = ratio_bound(np.ones((3, 4, 1, 2, 2)), RATE, 0.05)
+    assert bound.shape == (3, 4)
+    assert np.isnan(bound).all()
+
+
+def test_no_hit_no_confidence():
+    """A group without a hit has the bound 0, also where nobody has one and the ratio is 1."""
+    none = np.array([[[50.0, 0.0], [50.0, 0.0]]] * 2)
+    assert lower_ratio(none, RATES["false_positive_rate"], 1.0) == 0.0
+    one = np.array([[[50.0, 0.0], [50.0, 0.0]], [[40.0, 10.0], [50.0, 0.0]]])
+    assert lower_ratio(one, RATES["false_positive_rate"], 1.0) == 0.0
+
+
+def test_without_any_rate_on_the_rows_looked_at_the_fairest_fitted_point_is_kept():
+    frontier = frontier_of(some_counts(np.random.default_rng(1), 8, 2, 400))
+    counts = frontier.counts.copy()
+    counts[:, 1] = 0  # no row of the second group was held out
+    answers = answer(frontier, held_of(frontier, counts), RATE)
+    assert answers.index.tolist() == [len(frontier) - 1] == [np.argmax(frontier.rate)]
+
+
+def test_a_point_that_can_show_nothing_is_not_tested():
+    counts = some_counts(np.random.default_rng(1), 6, 2, 400)
+    counts[0, 1, :, 1], counts[0, 1, :, 0] = 0, 400  # nobody of the second group is positive
+    frontier = frontier_of(counts)
+    hopeless = int(np.flatnonzero(frontier.counts[:, 1, :, 1].sum(axis=1) == 0)[0])
+    held = held_of(frontier, frontier.counts / 4)
+    assert hopeless not in order_of_tests(held, RATE, 0.05)
+
+
+def test_beyond_its_last_point_a_fold_answers_with_that():
+    rng = np.random.default_rng(1)
+    frontier = frontier_of(some_counts(rng, 6, 2, 400))
+    fold = frontier.take(np.arange(3))  # of lower rates than the frontier's last
+    counts = np.concatenate([some_counts(rng, 3, 2, 50), np.zeros((1, 2, 2, 2))])
+    pooled = pool_folds(frontier, [(fold, counts)])
+    np.testing.assert_array_equal(pooled[-2], counts[2])

@@ -3,9 +3,9 @@ import pytest
 from conftest import make_problem
 from scipy.optimize import minimize
 
-from evenhand.notions import statistical_parity
-from evenhand.oracle import Moments, Oracle
-from evenhand.solvers import (
+from evenhand.core.notions import statistical_parity
+from evenhand.core.oracle import Moments
+from evenhand.core.solvers import (
     SOLVERS,
     AGDPlus,
     AGDPrinted,
@@ -15,7 +15,8 @@ from evenhand.solvers import (
     minimize_loss,
     solve,
 )
-from evenhand.updates import modified, normal, power_schedule
+from evenhand.core.updates import modified, normal, power_schedule
+from evenhand.engines.memory import make_oracle
 
 
 class Quadratic:
@@ -77,7 +78,7 @@ def test_agd_plus_is_under_its_bound_and_far_ahead_of_descent():
 
 
 def test_agd_plus_weights_meet_their_condition_when_smoothness_changes():
-    from evenhand.solvers import Pace
+    from evenhand.core.solvers import Pace
 
     solver, state = AGDPlus(), AGDPlus().init(np.zeros(2))
     for t, L in enumerate([5.0, 4.0, 1.0, 3.0, 0.5], start=1):
@@ -108,9 +109,28 @@ def test_printed_acceleration_is_an_average_of_descent():
         np.testing.assert_allclose(iteration.q, np.average(points, axis=0, weights=weights))
 
 
+def test_printed_acceleration_with_a_fixed_step():
+    problem, step = Quadratic(), 0.25
+    (first,) = run(problem, AGDPrinted(), max_iter=1, schedule=power_schedule(0.5, 0), step=step)
+    # L_1 L_2 is 1 / step then: a_1 = step / alpha.
+    np.testing.assert_allclose(first.q, step / 0.5 * problem.h * problem.best)
+
+
+def test_weights_that_reach_the_limit_have_diverged(monkeypatch):
+    import evenhand.core.solvers as solvers
+
+    problem = Quadratic()
+    (first,) = run(problem, GradientDescent(), max_iter=1)
+    largest = max(np.abs(first.q).max(), np.abs(first.u).max())
+    monkeypatch.setattr(solvers, "DIVERGED_WEIGHT", np.nextafter(largest, np.inf))
+    assert len(run(problem, GradientDescent(), max_iter=1)) == 1
+    monkeypatch.setattr(solvers, "DIVERGED_WEIGHT", largest)
+    assert len(run(problem, GradientDescent(), max_iter=1)) == 0
+
+
 def test_unconstrained_optimum_against_an_independent_solver():
     X, y, z = make_problem()
-    oracle = Oracle(X, y, z, notion=statistical_parity(), l2=0.01)
+    oracle = make_oracle(X, y, z, notion=statistical_parity(), l2=0.01)
     seen = []
     start = np.zeros(6)
     found, reached = minimize_loss(oracle, start, max_iter=200, callback=seen.append, tol=1e-8)
@@ -135,7 +155,7 @@ def test_unconstrained_optimum_against_an_independent_solver():
 def test_the_fair_saddle_point_against_an_exact_solution():
     # A huge regulariser and no adversary's say: the answer is the optimum on the plane δᵀw = 0.
     X, y, z = make_problem()
-    oracle = Oracle(X, y, z, notion=statistical_parity(1), l2=0.01, mu=50.0)
+    oracle = make_oracle(X, y, z, notion=statistical_parity(1), l2=0.01, mu=50.0)
     delta = X[z == 0].mean(axis=0) - X[z == 1].mean(axis=0)
     schedule = power_schedule(1.0, 0.0)
     found = run(oracle, AGDPlus(), max_iter=3000, rule=modified, schedule=schedule)[-1].q
@@ -153,7 +173,7 @@ def test_the_fair_saddle_point_against_an_exact_solution():
 @pytest.mark.parametrize("name", SOLVERS)
 def test_divergence_ends_the_run_before_anything_is_infinite(name):
     X, y, z = make_problem()
-    oracle = Oracle(X, y, z, notion=statistical_parity())
+    oracle = make_oracle(X, y, z, notion=statistical_parity())
     for step in (1e3, 1e30, 1e300):
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             iterations = run(oracle, SOLVERS[name](), step=step, rule=modified)
@@ -165,7 +185,7 @@ def test_divergence_ends_the_run_before_anything_is_infinite(name):
 def test_solvers_are_deterministic(name, rule):
     X, y, z = make_problem()
     a, b = (
-        run(Oracle(X, y, z, notion=statistical_parity()), SOLVERS[name](), 20, rule=rule)
+        run(make_oracle(X, y, z, notion=statistical_parity()), SOLVERS[name](), 20, rule=rule)
         for _ in range(2)
     )
     np.testing.assert_array_equal(a[-1].q, b[-1].q)

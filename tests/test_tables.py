@@ -1,5 +1,6 @@
 """Tables as they come: what becomes of each kind of column, in pandas and in polars."""
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +9,12 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from evenhand import FairClassifier
-from evenhand.columns import as_frame, read_days, read_numbers
 from evenhand.datasets import load_adult
-from evenhand.tables import MISSING, OTHER, TableEncoder, fair_pipeline, group_values
+from evenhand.tables.encoder import MISSING, OTHER, TableEncoder
+from evenhand.tables.groups import group_values
+from evenhand.tables.parse import as_frame, numbered, read_days, read_numbers
+from evenhand.tables.pipeline import fair_pipeline
+from evenhand.workflow.train import train as train_table
 
 
 def frame(n=60):
@@ -357,6 +361,10 @@ class TestIdentifiers:
             ("case", -np.cumsum(rng.integers(1, 90, 200)), "in order"),
             ("customerID", rng.permutation(90_000)[:200], "its name"),
             ("person_id", rng.permutation(90_000)[:200], "its name"),
+            ("id", np.arange(200) // 2, "100 different whole numbers in 200 rows, and its name"),
+            ("patient_nbr", rng.integers(0, 290, 200) * 7.0, "in 200 rows, and its name"),
+            ("case number", np.where(np.arange(200) % 9, rng.integers(0, 90, 200), np.nan), "name"),
+            ("idStudent", [f"s{i}" for i in rng.integers(0, 90, 200)], "different values in 200"),
         ],
     )
     def test_dropped(self, name, values, why):
@@ -365,7 +373,10 @@ class TestIdentifiers:
         assert plan.kind == "dropped"
         assert why in plan.action
         assert "an identifier" in plan.action
-        assert TableEncoder(kinds={name: "number"}).fit(table).plans_[0].kind == "number"
+        kind = "number" if np.asarray(values).dtype.kind in "if" else "category"
+        assert plan.action.endswith(f"kinds={{{name!r}: {kind!r}}} keeps it")
+        kept = TableEncoder(kinds={name: kind}, min_count=1).fit(table)
+        assert kept.plans_[0].kind == kind
 
     @pytest.mark.parametrize(
         ("name", "values"),
@@ -374,8 +385,10 @@ class TestIdentifiers:
             ("income", rng.permutation(90_000)[:200]),
             ("paid", rng.permutation(90_000)[:200]),  # "id" only inside a word
             ("income", np.sort(rng.permutation(90_000)[:50])),
-            ("id", np.arange(200) // 2),
             ("id", rng.permutation(200) + 0.5),
+            ("number_of_acres", rng.permutation(90_000)[:200]),
+            ("stress_index", rng.integers(0, 90, 200)),
+            ("store_id", rng.integers(0, 9, 200)),
         ],
     )
     def test_kept(self, name, values):
@@ -412,7 +425,7 @@ class TestPipeline:
     def test_crossed(self, people):
         X, y = people
         model = fair_pipeline(["sex", "old"], tau=0.5).fit(X, y)
-        assert model[-1].groups_.tolist() == ["f, 0", "f, 1", "m, 0", "m, 1"]
+        assert model[-1].groups_.tolist() == ["f & 0", "f & 1", "m & 0", "m & 1"]
 
     def test_bins_are_crossed(self, people):
         X, y = people
@@ -421,7 +434,8 @@ class TestPipeline:
         model = fair_pipeline(["age", "sex"], **params).fit(X, y)
         bins = pd.cut(X["age"].astype(int), [0, 29, 49, 99], labels=["below", "30 to", "from"])
         assert model[-1].groups_.tolist() == [
-            "30 to 50, f", "30 to 50, m", "below 30, f", "below 30, m", "from 50, f", "from 50, m",
+            "below 30 & f", "below 30 & m", "30 to 50 & f", "30 to 50 & m",
+            "from 50 & f", "from 50 & m",
         ]  # fmt: skip
         groups, _ = model.groups(X)
         assert all(g.startswith(b) for g, b in zip(groups["age"], bins, strict=True))
@@ -438,7 +452,7 @@ class TestPipeline:
         model.fit(X, y)
         assert len(model.edges_["age"]) == 2
         assert len(model[-1].groups_) == 8
-        assert "(missing), f" in model[-1].groups_
+        assert "(missing) & f" in model[-1].groups_
 
     def test_bins_of_one_column_are_the_classifiers(self, people):
         X, y = people
@@ -494,7 +508,7 @@ class TestPipeline:
         X, y = people
         model = fair_pipeline("sex", tau=0.5, max_iter=20)
         again = clone(model)
-        assert again.sensitive == ["sex"]
+        assert again.sensitive_features == ["sex"]
         assert cross_val_score(again, X, y, cv=2).shape == (2,)
         again.set_params(classifier__tau=0.7)
         assert again[-1].tau == 0.7
@@ -507,7 +521,7 @@ class TestPipeline:
 
     def test_bad_calls(self, people):
         X, y = people
-        with pytest.raises(ValueError, match="sensitive is empty"):
+        with pytest.raises(ValueError, match="sensitive_features is empty"):
             fair_pipeline([])
         with pytest.raises(ValueError, match="a classifier or its parameters"):
             fair_pipeline("sex", classifier=FairClassifier(), tau=0.8)
@@ -534,3 +548,35 @@ def test_adult_as_it_comes_is_as_good_as_its_own_encoder():
         own, adult.target, sensitive_features=adult.sensitive_features
     )
     assert model[-1].accuracy_ == pytest.approx(theirs.accuracy_, abs=0.005)
+
+
+class TestWideTables:
+    def test_too_wide_is_said_at_once(self, monkeypatch):
+        monkeypatch.setattr("evenhand.tables.parse.MOST_COLUMNS", 5)
+        monkeypatch.setattr(
+            "evenhand.workflow.labels.fingerprint", None
+        )  # nothing is looked at before
+        frame = pd.DataFrame(np.eye(40, 8), columns=list("abcdefgh")).assign(y=[0, 1] * 20)
+        with pytest.raises(ValueError, match=r"has 8 columns, .* at most 5, or give FairClass"):
+            TableEncoder().fit(frame.drop(columns="y"))
+        with pytest.raises(ValueError, match=r"has 9 columns, and each is looked at by itself"):
+            train_table(frame, label="y", sensitive=["a"])
+
+    def test_the_names_of_the_columns_are_not_listed_for_each(self, monkeypatch):
+        names = [f"c{i}" for i in range(60)]
+        frame = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 60)), columns=names)
+        encoder = TableEncoder().fit(frame)
+        seen, listed = [], nw.DataFrame.columns.fget
+        counted = property(lambda self: seen.append(1) or listed(self))
+        monkeypatch.setattr(nw.DataFrame, "columns", counted)
+        encoder.transform(frame)
+        assert len(seen) < 10
+
+    @pytest.mark.parametrize("n", [12, 3000])
+    def test_short_columns_are_numbered_as_long_ones(self, n):
+        values = [None, 1, 1.0, "1", float("nan"), True, pd.NaT, pd.NA, "a", 2.5, "a", -1] * (
+            n // 12
+        )
+        codes, levels = numbered(values)
+        assert codes[:12].tolist() == [-1, 0, 0, 1, -1, 0, -1, -1, 2, 3, 2, 4]
+        assert levels == [1, "1", "a", 2.5, -1]

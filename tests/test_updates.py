@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evenhand.updates import RULES, conflict, modified, normal, power_schedule
+from evenhand.core.updates import RULES, conflict, modified, normal, power_schedule
 
 vectors = arrays(np.float64, 6, elements=st.floats(-1e3, 1e3, allow_subnormal=False))
 alphas = st.floats(0, 10)
@@ -54,6 +54,13 @@ def test_conflict_of_several_notions():
     # the first is in conflict and is projected out; the second agrees and stays
     np.testing.assert_allclose(conflict(g_c, g_f, 0.5), [-0.5, 1.5, 0.0])
     np.testing.assert_allclose(conflict(-g_c, -g_f * 0, 0.5), -g_c)
+
+
+def test_a_notion_without_a_gradient_does_not_stop_the_others():
+    g_c, g_f = np.array([3.0, 4.0]), np.array([0.0, 2.0])
+    both = modified(g_c, np.array([g_f, [0.0, 0.0]]), 0.5)
+    np.testing.assert_allclose(both, modified(g_c, g_f, 0.5))
+    np.testing.assert_array_equal(modified(g_c, np.zeros((2, 2)), 0.5), g_c)
 
 
 def test_schedules():

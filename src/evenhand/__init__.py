@@ -4,45 +4,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenhand._versions import show_versions
-    from evenhand.averaging import AveragedClassifier
-    from evenhand.boosted import FairBoostedClassifier
-    from evenhand.classifier import FairClassifier, FairnessWarning
-    from evenhand.displays import (
+    from evenhand._extras import show_versions
+    from evenhand.core.groups import group_codes
+    from evenhand.core.metrics import *
+    from evenhand.core.rates import RATES, Rate
+    from evenhand.core.trajectory import Trajectory
+    from evenhand.frontier.choice import Guarantee
+    from evenhand.frontier.held_out import HeldOut
+    from evenhand.frontier.points import Frontier
+    from evenhand.models.averaged import AveragedClassifier
+    from evenhand.models.boosted import FairBoostedClassifier
+    from evenhand.models.classifier import FairClassifier, FairnessWarning, FavourableLabelWarning
+    from evenhand.persist.model_file import load_model, save_model
+    from evenhand.tables.encoder import TableEncoder
+    from evenhand.tables.pipeline import fair_pipeline
+    from evenhand.views.plots import (
         ComparisonDisplay,
         FrontierDisplay,
         GroupRatesDisplay,
         TrajectoryDisplay,
     )
-    from evenhand.frontier import Frontier
-    from evenhand.persist import load_model, save_model
-    from evenhand.rates import *
-    from evenhand.selection import Guarantee, HeldOut
-    from evenhand.tables import TableEncoder, fair_pipeline
-    from evenhand.trajectory import Trajectory
+    from evenhand.views.report import save_report
 
 __version__ = "0.1.0"
 
-# Where names live; the others are in rates. Each is imported when it is first asked for: the
+# Where names live; the others are in metrics. Each is imported when it is first asked for: the
 # command line can say its version, or that it was interrupted, without half of scikit-learn.
 _HOME = {
-    "AveragedClassifier": "averaging",
-    "ComparisonDisplay": "displays",
-    "FairBoostedClassifier": "boosted",
-    "FairClassifier": "classifier",
-    "FairnessWarning": "classifier",
-    "Frontier": "frontier",
-    "FrontierDisplay": "displays",
-    "GroupRatesDisplay": "displays",
-    "Guarantee": "selection",
-    "HeldOut": "selection",
-    "TableEncoder": "tables",
-    "Trajectory": "trajectory",
-    "TrajectoryDisplay": "displays",
-    "fair_pipeline": "tables",
-    "load_model": "persist",
-    "save_model": "persist",
-    "show_versions": "_versions",
+    "RATES": "core.rates",
+    "AveragedClassifier": "models.averaged",
+    "ComparisonDisplay": "views.plots",
+    "FairBoostedClassifier": "models.boosted",
+    "FairClassifier": "models.classifier",
+    "FairnessWarning": "models.classifier",
+    "FavourableLabelWarning": "models.classifier",
+    "Frontier": "frontier.points",
+    "FrontierDisplay": "views.plots",
+    "GroupRatesDisplay": "views.plots",
+    "Guarantee": "frontier.choice",
+    "HeldOut": "frontier.held_out",
+    "Rate": "core.rates",
+    "TableEncoder": "tables.encoder",
+    "Trajectory": "core.trajectory",
+    "TrajectoryDisplay": "views.plots",
+    "fair_pipeline": "tables.pipeline",
+    "group_codes": "core.groups",
+    "load_model": "persist.model_file",
+    "save_model": "persist.model_file",
+    "save_report": "views.report",
+    "show_versions": "_extras",
 }
 
 __all__ = [
@@ -52,6 +62,7 @@ __all__ = [
     "FairBoostedClassifier",
     "FairClassifier",
     "FairnessWarning",
+    "FavourableLabelWarning",
     "Frontier",
     "FrontierDisplay",
     "GroupRatesDisplay",
@@ -83,6 +94,7 @@ __all__ = [
     "positive_predictive_value_difference",
     "positive_predictive_value_ratio",
     "save_model",
+    "save_report",
     "show_versions",
     "statistical_parity_difference",
     "statistical_rate",
@@ -95,7 +107,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOME.get(name, 'rates')}"), name)
+        return getattr(import_module(f"{__name__}.{_HOME.get(name, 'core.metrics')}"), name)
     if not name.startswith("_"):
         try:
             return import_module(f"{__name__}.{name}")

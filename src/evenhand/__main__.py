@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Any
 
-from evenhand._signals import on_end
+from evenhand.cli.signals import on_end
 
 __all__ = ["main"]
 
@@ -21,7 +21,7 @@ def main() -> None:
     Where no command is at work, a signal to end is obeyed at once; commands clean up first.
     """
     on_end(_stop)
-    from evenhand.cli import app
+    from evenhand.cli.app import app
 
     try:
         try:

@@ -1,10 +1,11 @@
-"""Data to try evenhand on: tables with their records, made data, labels of a chosen correlation."""
+"""Data to try evenhand on: tables with their records, made data, labels of a chosen correlation.
+
+What belongs here loads, fetches or makes a table whose columns and favourable label are known. What
+does not: reading anybody's own table (:mod:`evenhand.tables`).
+"""
 
 from evenhand.datasets._correlation import with_correlation
-from evenhand.datasets._records import DATASETS, Archive, Dataset, Sensitive
-from evenhand.datasets._split import Split, encoded_split, stratified_rows
-from evenhand.datasets._synthetic import census_chunks, make_census, make_counterexample
-from evenhand.datasets._tables import (
+from evenhand.datasets._loaders import (
     fetch_bank,
     fetch_compas,
     fetch_credit_default,
@@ -12,6 +13,9 @@ from evenhand.datasets._tables import (
     load_adult,
     load_german,
 )
+from evenhand.datasets._records import DATASETS, Archive, Dataset, Sensitive
+from evenhand.datasets._split import Split, encoded_split, stratified_rows
+from evenhand.datasets._synthetic import census_chunks, make_census, make_counterexample
 
 __all__ = [
     "DATASETS",

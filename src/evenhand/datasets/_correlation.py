@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import column_or_1d
 
-from evenhand.rates import group_codes
+from evenhand.core.groups import group_codes
 
 
 def _two_values(values: Any, name: str) -> tuple[Any, Any]:

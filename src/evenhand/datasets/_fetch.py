@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import json
 import os
-import secrets
 import ssl
 import subprocess
 import sys
@@ -34,10 +33,13 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import pandas as pd
 from sklearn.datasets import fetch_openml, get_data_home
 
+from evenhand._atomic import write_atomically
 from evenhand.datasets._records import Archive, Dataset
 
 DEFAULT_INDEX = "https://pypi.org/simple"
 _PAGE_LIMIT = 32 * 2**20
+# No reduced table is so large: whatever a cached file unpacks to, no more of it is read.
+_TABLE_LIMIT = 32 * 2**20
 _TIMEOUT_S = 60
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"  # noqa: E501
 
@@ -225,19 +227,11 @@ def canonical(table: pd.DataFrame) -> bytes:
 def _read_cache(path: Path, sha256: str | None) -> bytes | None:
     """Read the cached text; None if it is not there or not what it must be."""
     try:
-        text = gzip.decompress(path.read_bytes())
+        with gzip.open(path) as file:
+            text = file.read(_TABLE_LIMIT)
     except (OSError, EOFError, zlib.error):
         return None
     return text if hashlib.sha256(text).hexdigest() == sha256 else None
-
-
-def _write_cache(path: Path, text: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        temporary.write_bytes(gzip.compress(text, mtime=0))
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _from_archive(record: Dataset, folder: Path, may_download: bool, state: str) -> bytes:
@@ -306,7 +300,8 @@ def fetch_table(
                 f"{origin} gives another table of {record.title} than the one evenhand knows "
                 f"(sha256 {found}, not {record.table_sha256}); it is not used."
             )
-        _write_cache(cache, text)
+        packed = gzip.compress(text, mtime=0)
+        write_atomically(cache, lambda file: file.write(packed))
     return pd.read_csv(BytesIO(text), keep_default_na=False)
 
 

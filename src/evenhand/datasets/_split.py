@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from evenhand.rates import group_codes
+from evenhand.core.groups import group_codes
 
 
 class Split(NamedTuple):

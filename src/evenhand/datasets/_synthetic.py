@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
-from evenhand.datasets._tables import load_adult, number_scaler, pack
+from evenhand.datasets._loaders import load_adult, number_scaler, pack
 
 # Rows come in blocks of this many, each from a generator of its own. Part of what a seed means.
 _BLOCK = 65536

@@ -1,4 +1,8 @@
-"""Other methods for fair classification, each a scikit-learn estimator, and their comparison."""
+"""Other methods for fair classification, each a scikit-learn estimator, and their comparison.
+
+What belongs here is somebody else's method, or runs several on the same splits. What does not: ways
+of evenhand's own to fit (:mod:`evenhand.core`, :mod:`evenhand.models`).
+"""
 
 from evenhand.peers._adapters import (
     FairlearnExponentiatedGradient,

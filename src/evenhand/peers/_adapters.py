@@ -19,8 +19,9 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from evenhand._versions import import_extra
-from evenhand.inputs import CodedRows
+from evenhand._extras import import_extra
+from evenhand.core.rates import Rate
+from evenhand.models.inputs import CodedRows
 from evenhand.peers._base import (
     BoolArray,
     FloatArray,
@@ -32,7 +33,6 @@ from evenhand.peers._base import (
     one_thread,
     share_within,
 )
-from evenhand.rates import Rate
 
 __all__ = [
     "FairlearnExponentiatedGradient",
@@ -491,7 +491,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, _Adapter):
     ----------
     notion : str, default="statistical_parity"
         ``"statistical_parity"``, ``"false_discovery"``, ``"equal_opportunity"`` or any name in
-        :data:`evenhand.rates.RATES`.
+        :data:`evenhand.core.rates.RATES`.
     tau : float, default=0.8
         Least ratio of the rate between the groups.
     infer_groups : bool, default=True

@@ -20,8 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from evenhand.classifier import FairnessWarning
-from evenhand.inputs import (
+from evenhand.core.notions import NOTIONS
+from evenhand.core.rates import RATES, Rate
+from evenhand.models.classifier import FairnessWarning
+from evenhand.models.inputs import (
     CodedRows,
     check_labels,
     check_sizes,
@@ -30,8 +32,6 @@ from evenhand.inputs import (
     code_rows,
     find_groups,
 )
-from evenhand.notions import NOTIONS
-from evenhand.rates import RATES, Rate
 
 __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 

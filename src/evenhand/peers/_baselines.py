@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from evenhand.inputs import CodedRows
-from evenhand.notions import NOTIONS
-from evenhand.oracle import Oracle
+from evenhand.core.notions import NOTIONS
+from evenhand.core.rates import Rate
+from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.updates import normal, power_schedule
+from evenhand.engines.memory import make_oracle
+from evenhand.models.inputs import CodedRows
 from evenhand.peers._base import (
     BoolArray,
     FloatArray,
@@ -25,9 +28,6 @@ from evenhand.peers._base import (
     one_thread,
     share_within,
 )
-from evenhand.rates import Rate
-from evenhand.solvers import SOLVERS, Iteration, minimize_loss, solve
-from evenhand.updates import normal, power_schedule
 
 __all__ = [
     "AccuracyOnly",
@@ -121,7 +121,7 @@ class FairnessOnly(LinearPeer):
             raise ValueError(f"solver={self.solver!r}; use 'agd' or 'gd'.")
 
     def _fit(self, rows: CodedRows) -> None:
-        oracle = Oracle(
+        oracle = make_oracle(
             rows.X,
             rows.y,
             rows.z,
@@ -264,7 +264,7 @@ class GroupThresholds(TargetPeer, GroupPeer):
     ----------
     notion : str, default="statistical_parity"
         ``"statistical_parity"``, ``"false_discovery"``, ``"equal_opportunity"`` or any name in
-        :data:`evenhand.rates.RATES`.
+        :data:`evenhand.core.rates.RATES`.
     tau : float, default=0.8
         Least ratio of the rate between the groups.
     l2 : float, default=1e-4

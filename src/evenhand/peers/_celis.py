@@ -12,11 +12,11 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils._param_validation import HasMethods, Interval
 
-from evenhand.inputs import CodedRows, merge_alike
+from evenhand._sklearn import HasMethods, Interval
+from evenhand.core.rates import RATES, Rate
+from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
-from evenhand.rates import RATES, Rate
 
 __all__ = ["CelisClassifier"]
 
@@ -259,7 +259,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
     notion : str, default="statistical_parity"
         Which rate the groups shall share: ``"statistical_parity"`` (selection rate),
         ``"false_discovery"`` (false discovery rate), ``"equal_opportunity"`` (true positive rate),
-        or any name in :data:`evenhand.rates.RATES`.
+        or any name in :data:`evenhand.core.rates.RATES`.
     tau : float, default=0.8
         Least ratio of the smallest to the largest group rate; it is used as given.
     epsilon : float, default=0.01

@@ -20,18 +20,21 @@ from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import (
-    _safe_indexing,
     check_consistent_length,
     check_random_state,
     get_tags,
 )
 
-from evenhand._versions import package_version
-from evenhand.boosted import FairBoostedClassifier
-from evenhand.classifier import FairClassifier
+from evenhand._extras import package_version
+from evenhand._sklearn import safe_indexing
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import NOTIONS, AnyNotion
+from evenhand.core.rates import RATES, Rate, overall_accuracy
 from evenhand.datasets import stratified_rows
-from evenhand.inputs import check_labels
-from evenhand.notions import NOTIONS, AnyNotion
+from evenhand.models.boosted import FairBoostedClassifier
+from evenhand.models.classifier import FairClassifier
+from evenhand.models.inputs import check_labels
+from evenhand.models.progress import job_bar
 from evenhand.peers._adapters import (
     FairlearnExponentiatedGradient,
     FairlearnGridSearch,
@@ -48,8 +51,6 @@ from evenhand.peers._baselines import (
 from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
-from evenhand.progress import job_bar
-from evenhand.rates import Rate, group_counts, overall_accuracy
 
 __all__ = ["METHODS", "Method", "compare"]
 
@@ -89,13 +90,17 @@ _PARITY = ("statistical_parity",)
 _ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
 _ZHANG = {"statistical_parity": "demographic_parity"}
 
+# All are chosen by the rate on the training part itself: a margin would compare rules, not methods.
+_ALIKE: dict[str, Any] = {"confidence": None}
+
 METHODS: dict[str, Method] = {
-    "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s)),
+    "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s, **_ALIKE)),
     "evenhand_aware": Method(
-        "evenhand, a cut per group", lambda n, s: FairClassifier(n, group_cuts=True, random_state=s)
+        "evenhand, a cut per group",
+        lambda n, s: FairClassifier(n, group_cuts=True, random_state=s, **_ALIKE),
     ),
     "evenhand_boosted": Method(
-        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s)
+        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s, **_ALIKE)
     ),
     "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
     "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
@@ -256,6 +261,18 @@ def _fit_all(
     return lambda tau: estimator
 
 
+def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any) -> str:
+    """Say which group makes an answer none, the smallest of several; nothing if none does."""
+    wrong = [j for j in range(len(counts)) if not notion.eligible(counts[j : j + 1], MIN_SHARE)]
+    if not wrong:
+        return ""
+    j = min(wrong, key=lambda j: float(counts[j].sum()))
+    n, share = int(counts[j].sum()), float(RATES["selection_rate"].per_group(counts)[j])
+    inside = MIN_SHARE <= share <= 1 - MIN_SHARE
+    what = "its rate is no better than chance" if inside else f"{share:.1%} get the favourable one"
+    return f"of the group {groups[j]} ({n} test row{'s' * (n != 1)}) {what}"
+
+
 def _run(
     key: str,
     method: Method,
@@ -268,7 +285,7 @@ def _run(
 ) -> list[dict[str, Any]]:
     """Rows of the table for one method on one split."""
     record = NOTIONS[notion](2)
-    X, y, z = ([_safe_indexing(v, part) for part in parts] for v in data[:3])
+    X, y, z = ([safe_indexing(v, part) for part in parts] for v in data[:3])
     if data.transformer is not None:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
@@ -302,6 +319,7 @@ def _run(
                     row[f"{where}accuracy"] = _accuracy(counts)
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
+                row["ineligible"] = _why_ineligible(record, levels, counts)
                 for part in record.rate.parts:
                     each = zip(levels, part.per_group(counts), strict=True)
                     row |= {f"{part.name}[{g}]": float(r) for g, r in each}
@@ -432,7 +450,8 @@ def compare(
           ``train_accuracy``, ``train_rate``, and a column for each group's rate;
         - ``eligible``: whether every group of the test part has between 1% and 99% predicted
           positives (and, for false discovery, does better than chance): a classifier that answers
-          the same to everybody has a fine rate and is no answer;
+          the same to everybody has a fine rate and is no answer; ``ineligible``: which group it is
+          that makes it none, with its rows, else empty;
         - ``needs_group``: whether it must be told each row's group to predict;
         - ``seconds`` and ``memory_mib``: time, and rise of resident memory, of the method's fits
           on the split for all τ together;
@@ -496,7 +515,15 @@ def compare(
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
     ordered += [c for c in frame if c.startswith(names)]
-    ordered += ["eligible", "needs_group", "seconds", "memory_mib", "versions", "error"]
+    ordered += [
+        "eligible",
+        "ineligible",
+        "needs_group",
+        "seconds",
+        "memory_mib",
+        "versions",
+        "error",
+    ]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
     frame = frame.sort_values(

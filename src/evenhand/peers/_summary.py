@@ -24,15 +24,17 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
         A row for each method and τ: means of ``accuracy``, ``rate``, ``seconds`` and
         ``memory_mib``, standard errors of the first two (``accuracy_se``, ``rate_se``), ``met``
         (share of the splits whose test rate reaches τ with an eligible answer), ``eligible`` (share
-        of the splits with one), ``splits`` (how many succeeded) and ``error`` (of the first that
-        failed). The mean rate is NaN if the rate is undefined on any split.
+        of the splits with one), ``ineligible`` (why the first that has none has none), ``splits``
+        (how many succeeded) and ``error`` (of the first that failed). The mean rate is NaN if the
+        rate is undefined on any split.
     """
     missing = {"key", "method", "needs_group", "tau", "rate", "eligible", "error"} - set(table)
     if missing:
         names = ", ".join(map(repr, sorted(missing)))
         raise ValueError(f"this is no table of compare: it has no column {names}.")
     # A table read back from a file has lost its empty texts.
-    table = table.assign(error=table["error"].astype(object).where(table["error"].notna(), ""))
+    texts = {c: table[c].astype(object) for c in ("error", "ineligible") if c in table}
+    table = table.assign(ineligible="").assign(**{c: t.fillna("") for c, t in texts.items()})
     done = table["error"] == ""
     table["eligible"] = table["eligible"].astype(float).where(done)
     met = (table["rate"] >= table["tau"]) & (table["eligible"] == 1)
@@ -45,9 +47,10 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     defined = groups["rate"].count() == out["splits"]
     out["rate"] = groups["rate"].mean().where(defined)
     out["rate_se"] = out["rate_se"].where(defined)
-    out["error"] = groups["error"].agg(lambda texts: next((t for t in texts if t), ""))
+    for column in ("ineligible", "error"):
+        out[column] = groups[column].agg(lambda texts: next((t for t in texts if t), ""))
     columns = ["accuracy", "accuracy_se", "rate", "rate_se", "met", "eligible"]
-    out = out[[*columns, "seconds", "memory_mib", "splits", "error"]].reset_index()
+    out = out[[*columns, "ineligible", "seconds", "memory_mib", "splits", "error"]].reset_index()
     out.attrs = table.attrs
     return out
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from evenhand._versions import import_extra
-from evenhand.classifier import FairnessWarning
-from evenhand.inputs import CodedRows, merge_alike
+from evenhand._extras import import_extra
+from evenhand._sklearn import Interval, StrOptions
+from evenhand.models.classifier import FairnessWarning
+from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, LinearPeer
 
 __all__ = ["ZafarClassifier", "ZafarMistreatmentClassifier"]

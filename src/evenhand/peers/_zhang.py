@@ -21,9 +21,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from evenhand.inputs import CodedRows, check_scales
+from evenhand.core.updates import RULES
+from evenhand.models.inputs import CodedRows, check_scales
 from evenhand.peers._base import FloatArray, ScorePeer
-from evenhand.updates import RULES
 
 __all__ = ["ZhangClassifier"]
 

@@ -1,0 +1,105 @@
+"""The command ``reproduce``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+import typer.core
+
+if TYPE_CHECKING:
+    from evenhand.paper.experiments import Verdict
+from evenhand.cli.shell import app, examples, plain_errors, printed
+
+
+@app.command(
+    help=(
+        "Run the paper's experiments again and judge its claims.\n\n"
+        "Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with "
+        "every statement of the paper, the test that decides it and the verdict. All of it takes "
+        "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
+        "stopped."
+    ),
+    epilog=examples(
+        "evenhand reproduce --quick",
+        "evenhand reproduce rivals noise --out results",
+    ),
+)
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments to run; all by default.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, few correlations: a minute or two.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for tables, pictures and claims.md.",
+            show_default="reproduction, or reproduction-quick",
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; -1: one for each core.")] = -1,
+    listed: Annotated[bool, typer.Option("--list", help="Name the experiments and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts, or the list, as JSON.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    with plain_errors(f"What is done is kept in {folder / 'cells'}: run it again to go on."):
+        from evenhand.paper import experiments
+
+        if listed:
+            titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
+            lines = [f"{name:<18}{title}" for name, title in titles.items()]
+            with printed():
+                typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
+            return
+        if jobs == 0:
+            raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
+        verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
+    with printed():
+        if as_json:
+            typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
+        else:
+            _show_verdicts(verdicts, folder, quick)
+
+
+_COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}
+
+
+def _show_verdicts(verdicts: list[Verdict], folder: Path, quick: bool) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from evenhand.paper.experiments import tally
+    from evenhand.paper.experiments._claims import CORRECTED, PRINTED
+
+    table = Table(box=box.SIMPLE, pad_edge=False, show_lines=True, expand=True)
+    table.add_column("", justify="right")
+    table.add_column("claim, and what was measured", ratio=1)
+    table.add_column("verdict", max_width=20)
+    table.add_column("figure", no_wrap=True)
+    for number, verdict in enumerate(verdicts, 1):
+        text = Text(f"{verdict.claim.statement} ({verdict.claim.place})")
+        single = len(verdict.findings) == 1
+        for reading in (CORRECTED,) if single else (PRINTED, CORRECTED):
+            what = "" if single else f"{reading}: "
+            text.append(f"\n{what}{verdict.findings[reading].value}", style="dim")
+        color = _COLORS.get(verdict.verdict, "cyan")
+        found = Text(verdict.verdict, style=color)
+        table.add_row(str(number), text, found, verdict.experiment)
+    console = Console()
+    console.print(table)
+    console.print(f"{tally(verdicts)}.", markup=False)
+    if quick:
+        console.print("A quick run: one seed, few correlations. A look, not a result.")
+    claims = "claims.md" if (folder / "claims.md").exists() else "claims-partial.md"
+    where = f"Tables and pictures are in {folder}, the tests in {folder / claims}."
+    console.print(where, markup=False)

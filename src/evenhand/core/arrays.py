@@ -1,0 +1,26 @@
+"""NumPy's functions and those of a library whose arrays live elsewhere, by the same names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+__all__ = ["like", "namespace"]
+
+
+def namespace(array: Any) -> Any:
+    """Find the module with the functions for this array: NumPy, or PyTorch under NumPy's names."""
+    if isinstance(array, np.ndarray | np.generic):
+        return np
+    return import_module("evenhand.core.torch_numpy")
+
+
+def like(values: Any, other: Any) -> Any:
+    """Values of the precision of another array, and where it is."""
+    if isinstance(values, np.ndarray) and (
+        isinstance(other, np.ndarray) or not hasattr(other, "device")
+    ):
+        return values.astype(other.dtype, copy=False)
+    return import_module("evenhand.core.torch_numpy").like(values, other)

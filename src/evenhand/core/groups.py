@@ -1,0 +1,209 @@
+"""Groups and labels as users write them: one group per row, in order, and labels as 0 and 1."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+__all__ = ["group_codes"]
+
+
+@contextmanager
+def only_text() -> Iterator[None]:
+    """Refuse text that is none, by its value."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the value {error.object!r} has half a character, which no file can hold; correct it."
+        ) from None
+
+
+@only_text()
+def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") -> tuple[Any, Any]:
+    """Distinct groups in sorted order and the group index of each row.
+
+    Groups may be strings, booleans, numbers or categories. Several columns are crossed: a group is
+    then a combination of values, named like ``"Female & Black"``. Bins such as ``"30 to 45"`` are
+    in the order of their numbers. A missing value is an error: which group a person belongs to is
+    never guessed.
+    """
+    values = crossed(sensitive_features, name)
+    check_missing(
+        values, name, "drop those rows or give them a group of their own, such as 'unknown'"
+    )
+    try:
+        codes, groups = pd.factorize(values)
+    except TypeError:
+        raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
+    groups = np.asarray(groups)
+    for group in groups.tolist():
+        str(group).encode()
+    order = rising(groups, name)
+    order = np.array(sorted(order, key=lambda i: _bins_first(groups[i])), dtype=np.intp)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return groups[order], rank[codes]
+
+
+# What is between the values of a crossed group, and the bins that inputs.bin_names names.
+CROSS = " & "
+
+_BIN = re.compile(r"(below|from) (\S+)|(\S+) to (\S+)")
+
+
+def _bins_first(group: Any) -> list[tuple[float, str]]:
+    """Give what sorts a group: bins by where they begin, all else, after them, by its text."""
+    if not isinstance(group, str):
+        return []
+    return [(_start(value), value) for value in group.split(CROSS)]
+
+
+def _start(value: str) -> float:
+    found = _BIN.fullmatch(value)
+    if found is None:
+        return np.inf
+    try:
+        edge = float(found[2] or found[3])
+    except ValueError:
+        return np.inf
+    return -np.inf if found[1] == "below" else edge
+
+
+def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Numbers that sort distinct values; refuse those that have no order."""
+    try:
+        return np.argsort(values, kind="stable")
+    except TypeError:
+        raise ValueError(
+            f"{name} mixes types that cannot be ordered "
+            f"({', '.join(sorted({type(v).__name__ for v in values}))}); use one type."
+        ) from None
+
+
+@only_text()
+def crossed(values: Any, name: str, between: str = CROSS) -> pd.Series:
+    """One group per row: the column itself, or the combination of several columns' values."""
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] > 1:
+        values = pd.DataFrame(values).infer_objects()
+    if hasattr(values, "columns") and not isinstance(values, pd.DataFrame):
+        values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
+    if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
+        return as_series(values, name)
+    for column in values.columns:
+        check_missing(
+            values[column],
+            f"{name}, column {column!r},",
+            "drop those rows or give them a group of their own, such as 'unknown'",
+        )
+    text = [_plain(values.iloc[:, j].astype(str), between) for j in range(values.shape[1])]
+    joined = text[0].str.cat(text[1:], sep=between)
+    return joined.rename(between.join(map(str, values.columns)))
+
+
+def _plain(text: pd.Series, between: str) -> pd.Series:
+    """Quote what has the separator, or "x & y" with "z" would be "x" with "y & z".
+
+    Each value by itself: a group is called the same whatever other rows there are.
+    """
+    doubtful = text.str.contains(between, regex=False) | text.str.startswith('"')
+    return text.where(~doubtful, text.map(json.dumps)) if doubtful.any() else text
+
+
+@only_text()
+def as_series(values: Any, name: str) -> pd.Series:
+    """One value per row; a list is not made an array first, where a missing text becomes 'nan'."""
+    if isinstance(values, pd.Series):
+        return values
+    if isinstance(values, pd.DataFrame):
+        if values.shape[1] != 1:
+            raise ValueError(
+                f"{name} has {values.shape[1]} columns; give one (several attributes can be joined "
+                "into one, for example 'female, 40+')."
+            )
+        return values.iloc[:, 0]
+    if issparse(values) or isinstance(values, str | dict) or not hasattr(values, "__len__"):
+        raise ValueError(f"{name} is a {type(values).__name__}; give one value per row, as a list.")
+    values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    nested = isinstance(values, list) and any(isinstance(v, list | tuple) for v in values)
+    if nested or np.ndim(values) != 1:
+        raise ValueError(f"{name} has several dimensions; give one value per row.")
+    return pd.Series(values)
+
+
+def check_missing(values: pd.Series, name: str, advice: str) -> None:
+    """Refuse missing values."""
+    missing = int(values.isna().sum())
+    if missing:
+        raise ValueError(f"{name} has {missing} missing value{'s' * (missing > 1)}; {advice}.")
+
+
+def zero_one(labels: Iterable[Any]) -> dict[Any, float] | None:
+    """Give the numbers of labels that are 0 and 1, -1 and 1, or false and true, also as text.
+
+    Of these the larger is favourable unless a user says otherwise; of others (None) nobody can say
+    which is.
+    """
+    words = {"false": "0", "true": "1"}
+    found = {}
+    for label in labels:
+        text = str(label).strip().lower()
+        try:
+            found[label] = float(words.get(text, text))
+        except ValueError:
+            return None
+    values = set(found.values())
+    return found if len(values) == len(found) and (values <= {0, 1} or values <= {-1, 1}) else None
+
+
+def plain_labels(classes: Iterable[Any]) -> bool:
+    """Whether the last of the sorted labels is favourable without asking: 0/1, −1/1, true/false.
+
+    Parameters
+    ----------
+    classes : iterable
+        The different labels in sorted order.
+
+    Examples
+    --------
+    >>> from evenhand.core.groups import plain_labels
+    >>> plain_labels([False, True]), plain_labels(["-1", "1"]), plain_labels(["approved", "denied"])
+    (True, True, False)
+    """
+    classes = list(classes)
+    numbers = zero_one(classes)
+    return numbers is not None and max(numbers, key=numbers.__getitem__) == classes[-1]
+
+
+def as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
+    """Say of labels and predictions which are the favourable one."""
+    true, pred = as_series(y_true, "y_true"), as_series(y_pred, "y_pred")
+    check_missing(true, "y_true", "drop those rows")
+    check_missing(pred, "y_pred", "a prediction must say something")
+    labels = pd.unique(np.concatenate([true.astype(object), pred.astype(object)]))
+    if pos_label is None:
+        numbers = zero_one(labels)
+        if numbers is None:
+            shown = ", ".join(repr(v) for v in labels[:5])
+            raise ValueError(
+                f"labels are {shown}; say which one is favourable with pos_label=... "
+                "(only 0/1, -1/1, booleans and true/false have a default)."
+            )
+        pos_label = next((label for label, number in numbers.items() if number == 1), 1)
+    if len({*labels, pos_label}) > 2:
+        shown = ", ".join(repr(v) for v in labels[:5])
+        raise ValueError(
+            f"y_true and y_pred hold {shown} with pos_label={pos_label!r}: these rates need two "
+            "labels, one of them pos_label."
+        )
+    return (true == pos_label).to_numpy(dtype=bool), (pred == pos_label).to_numpy(dtype=bool)

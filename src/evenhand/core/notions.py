@@ -1,0 +1,393 @@
+r"""Notions of fairness: what is measured, what the adversary sees, what is regularised.
+
+A notion is a record of three things:
+
+- the **rate** that is compared between groups (a row of :data:`evenhand.core.rates.RATES`, or
+  several);
+- the **features** :math:`\varphi(s, y)` from which the adversary guesses a row's group, their
+  derivative in the score s, and the labels of the rows it is asked about;
+- the **gap** of the regulariser :math:`\tfrac{\kappa}{2} D(w)^2`, once for each reading of the
+  paper.
+
+Nothing else in the package knows which notions exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.arrays import namespace
+from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
+from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
+
+__all__ = [
+    "NOTIONS",
+    "Joint",
+    "Notion",
+    "accuracy_parity",
+    "equal_opportunity",
+    "equalized_odds",
+    "false_discovery",
+    "false_negative_parity",
+    "false_omission",
+    "find_notion",
+    "negative_predictive_parity",
+    "predictive_equality",
+    "predictive_parity",
+    "statistical_parity",
+    "true_negative_parity",
+]
+
+FloatArray = NDArray[Any]
+
+
+Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True)
+class Notion:
+    r"""A notion of fairness.
+
+    Parameters
+    ----------
+    name : str
+        Its name in ``FairClassifier(notion=...)``.
+    rate : Rate or WorstRate
+        The rate per group whose smallest-to-largest ratio must reach τ, or several of which all
+        must.
+    n_features : int
+        Length of the adversary's u.
+    features : callable ``(s, f, y, scale) -> (phi, d_phi)``
+        The adversary's features and their derivatives in s, both of shape (n_features, rows), from
+        the score s, the probability f and the label y. ``scale`` is a typical size of s, constant
+        in differentiation: features that grow with s take s / scale.
+    gaps : mapping of reading to Gap
+        The regularised quantity in the ``"corrected"`` and the ``"printed"`` reading.
+    labels : tuple of int, default=(0, 1)
+        Labels of the rows about which the adversary is asked. A rate that conditions on the label
+        is blind to the others, and so must the adversary be.
+    favourable : int, default=1
+        Number of the label that counts as positive; of two labels the second.
+    degree : int, optional
+        Degree of the polynomial, if the features are powers of the score: engines may then have a
+        faster way.
+    better_than_chance : bool, default=False
+        Whether a classifier counts only if every group's rate is better than that of labels drawn
+        at random; needed where the rate conditions on the prediction, because a classifier that is
+        wrong about everybody alike has a perfect ratio.
+    """
+
+    name: str
+    rate: AnyRate
+    n_features: int
+    features: Features
+    gaps: Mapping[str, Gap]
+    labels: tuple[int, ...] = (0, 1)
+    favourable: int = 1
+    better_than_chance: bool = False
+    degree: int | None = None
+
+    @property
+    def parts(self) -> tuple[Notion, ...]:
+        """The notion itself, as :class:`Joint` has several."""
+        return (self,)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of τ that it must reach, as :class:`Joint` has several."""
+        return (1.0,)
+
+    def of_label(self, label: int, n_labels: int) -> Notion:
+        """Give the same notion with one of many labels as the favourable one."""
+        return replace(self, rate=self.rate.of_label(label, n_labels), favourable=label)
+
+    def chance(self, counts: Any) -> FloatArray:
+        """Each group's rate if predictions were drawn without looking at the row."""
+        c = np.asarray(counts, dtype=np.float64)
+        # Predictions that ignore the label: any shares of them will do, equal ones are such.
+        ignorant = np.broadcast_to(c.mean(axis=-1, keepdims=True), c.shape)
+        return _plain(self.rate).per_group(ignorant)
+
+    def eligible(self, counts: Any, min_share: Any) -> NDArray[np.bool_]:
+        """Whether a classifier with these counts counts as an answer at all.
+
+        Every group must have between ``min_share`` and 1 − ``min_share`` predicted positives and,
+        where the notion asks for it, a rate better than chance. Counts may have leading dimensions.
+        """
+        selected = RATES["selection_rate"].of_label(self.favourable, np.shape(counts)[-1])
+        share = selected.per_group(counts)
+        if np.shape(counts)[-1] > 2:
+            # A rare label among many need not be given more often than half as often as it occurs.
+            c = np.asarray(counts, dtype=np.float64)
+            label = c.sum(axis=-1).sum(axis=-2)
+            often = label[..., self.favourable] / label.sum(axis=-1)
+            min_share = np.minimum(min_share, often / 2)[..., None]
+        # The tolerance lets 1% of 100 rows be 1 row.
+        ok = np.all((share >= min_share - 1e-12) & (share <= 1 - min_share + 1e-12), axis=-1)
+        if self.better_than_chance:
+            plain, chance = _plain(self.rate), self.chance(counts)
+            rate = plain.per_group(counts)
+            better = rate < chance if plain.is_error else rate > chance
+            ok = ok & np.all(better, axis=-1)
+        return ok
+
+
+def _plain(rate: AnyRate) -> Rate:
+    """One rate, for what needs its value in each group."""
+    if isinstance(rate, WorstRate):
+        raise ValueError(f"{rate.name} is several rates; there is no one value per group.")
+    return rate
+
+
+@dataclass(frozen=True)
+class Joint:
+    r"""Several notions at once: all must hold.
+
+    Parameters
+    ----------
+    parts : tuple of Notion
+        The notions.
+    shares : tuple of float, optional
+        What share of τ each must reach, the largest 1; 1 each by default.
+    title : str, optional
+        What to call them together; by default their names, joined.
+    """
+
+    parts: tuple[Notion, ...]
+    shares: tuple[float, ...] = ()
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.parts))
+
+    @property
+    def name(self) -> str:
+        """What they are called together."""
+        return self.title or " and ".join(dict.fromkeys(part.name for part in self.parts))
+
+    @property
+    def rate(self) -> WorstRate:
+        """The worst of the ratios, each over its share of τ."""
+        each = [
+            (rate, c)
+            for part, c in zip(self.parts, self.shares, strict=True)
+            for rate in part.rate.parts
+        ]
+        return WorstRate(self.name, tuple(rate for rate, _ in each), tuple(c for _, c in each))
+
+    @property
+    def better_than_chance(self) -> bool:
+        """Whether one of them asks for rates better than chance."""
+        return any(part.better_than_chance for part in self.parts)
+
+    def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
+        """Whether a classifier with these counts counts as an answer for all of them."""
+        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.parts])
+
+
+AnyNotion = Notion | Joint
+
+
+def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:
+    """Make one notion of that for each of some favourable labels: all must hold."""
+    each = [
+        (part.of_label(label, n_labels), share)
+        for label in favourable
+        for part, share in zip(notion.parts, notion.shares, strict=True)
+    ]
+    if len(each) == 1:
+        return each[0][0]
+    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each), notion.name)
+
+
+def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
+    r""":math:`[1, s/c, \dots, (s/c)^d]` and the derivatives in s."""
+    xp, scaled = namespace(s), s / scale
+    phi, d_phi = [xp.ones_like(s)], [xp.zeros_like(s)]
+    for k in range(1, degree + 1):
+        d_phi.append(phi[-1] * (k / scale))
+        phi.append(phi[-1] * scaled)
+    return xp.stack(phi), xp.stack(d_phi)
+
+
+def statistical_parity(degree: int = 2) -> Notion:
+    r"""Equal selection rates; the adversary sees :math:`[1, s, \dots, s^d]`."""
+    return Notion(
+        name="statistical_parity",
+        rate=RATES["selection_rate"],
+        n_features=degree + 1,
+        features=lambda s, f, y, scale: _powers(s, degree, scale),
+        degree=degree,
+        gaps={"corrected": LinearGap(), "printed": LinearGap(printed=True)},
+    )
+
+
+def _given_label(name: str, rate: str, label: int, degree: int) -> Notion:
+    """Give the notion of a rate among the rows of one label, as parity is among all."""
+    return Notion(
+        name=name,
+        rate=RATES[rate],
+        n_features=degree + 1,
+        features=lambda s, f, y, scale: _powers(s, degree, scale),
+        degree=degree,
+        gaps=dict.fromkeys(READINGS, LinearGap(labels=(label,))),
+        labels=(label,),
+    )
+
+
+def equal_opportunity(degree: int = 2) -> Notion:
+    r"""Equal true positive rates; the adversary sees :math:`[1, s, \dots, s^d]` where y = 1."""
+    return _given_label("equal_opportunity", "true_positive_rate", 1, degree)
+
+
+def false_negative_parity(degree: int = 2) -> Notion:
+    """Equal false negative rates; as equal opportunity, with the ratio of the errors."""
+    return _given_label("false_negative_parity", "false_negative_rate", 1, degree)
+
+
+def predictive_equality(degree: int = 2) -> Notion:
+    r"""Equal false positive rates; the adversary sees :math:`[1, s, \dots, s^d]` where y = 0."""
+    return _given_label("predictive_equality", "false_positive_rate", 0, degree)
+
+
+def true_negative_parity(degree: int = 2) -> Notion:
+    """Equal true negative rates; as predictive equality, with the ratio of the right answers."""
+    return _given_label("true_negative_parity", "true_negative_rate", 0, degree)
+
+
+def equalized_odds(degree: int = 2) -> Joint:
+    r"""Equal true and false positive rates; the worse of the two ratios counts.
+
+    Two adversaries, one asked where y = 1 and one where y = 0, each of which sees
+    :math:`[1, s, \dots, s^d]`: with two gradients neither rate is brought together at the other's
+    cost.
+    """
+    parts = (equal_opportunity(degree), predictive_equality(degree))
+    return Joint(parts, title="equalized_odds")
+
+
+def accuracy_parity(degree: int = 2) -> Notion:
+    r"""Equal accuracies; the adversary sees :math:`[1, m, \dots, m^d]` of the margin :math:`m = (2y - 1) s`."""  # noqa: E501
+
+    def features(
+        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        sign = 2 * y - 1
+        phi, d_phi = _powers(sign * s, degree, scale)
+        return phi, d_phi * sign
+
+    rate = RATES["accuracy"]
+    return Notion(
+        name="accuracy_parity",
+        rate=rate,
+        n_features=degree + 1,
+        features=features,
+        gaps=dict.fromkeys(READINGS, SoftRateGap(rate)),
+    )
+
+
+def _given_prediction(name: str, rate: str, printed: Gap | None = None) -> Notion:
+    """Give the notion of a rate among the rows of one prediction, which the adversary half sees."""
+
+    def features(
+        s: FloatArray, f: FloatArray, y: FloatArray, scale: float
+    ) -> tuple[FloatArray, FloatArray]:
+        xp, slope = namespace(f), f * (1 - f)
+        zero = xp.zeros_like(f)
+        return xp.stack([xp.ones_like(f), f, y]), xp.stack([zero, slope, zero])
+
+    gap = SoftRateGap(RATES[rate])
+    return Notion(
+        name=name,
+        rate=RATES[rate],
+        n_features=3,
+        features=features,
+        gaps={"corrected": gap, "printed": printed or gap},
+        better_than_chance=True,
+    )
+
+
+def false_discovery(degree: int = 2) -> Notion:
+    r"""Equal false discovery rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
+    return _given_prediction("false_discovery", "false_discovery_rate", PrintedDiscoveryGap())
+
+
+def predictive_parity(degree: int = 2) -> Notion:
+    """Equal positive predictive values; as false discovery, with the ratio of the right answers."""
+    return _given_prediction("predictive_parity", "positive_predictive_value")
+
+
+def false_omission(degree: int = 2) -> Notion:
+    r"""Equal false omission rates; the adversary sees :math:`[1, f, y]`, whatever the degree."""
+    return _given_prediction("false_omission", "false_omission_rate")
+
+
+def negative_predictive_parity(degree: int = 2) -> Notion:
+    """Equal negative predictive values; as false omission, with the ratio of the right answers."""
+    return _given_prediction("negative_predictive_parity", "negative_predictive_value")
+
+
+NOTIONS: dict[str, Callable[[int], AnyNotion]] = {
+    "statistical_parity": statistical_parity,
+    "equal_opportunity": equal_opportunity,
+    "predictive_equality": predictive_equality,
+    "equalized_odds": equalized_odds,
+    "true_negative_parity": true_negative_parity,
+    "false_negative_parity": false_negative_parity,
+    "accuracy_parity": accuracy_parity,
+    "predictive_parity": predictive_parity,
+    "false_discovery": false_discovery,
+    "false_omission": false_omission,
+    "negative_predictive_parity": negative_predictive_parity,
+}
+"""Notions by name; each is made for a degree of the adversary."""
+
+
+def find_notion(
+    names: str | Sequence[str], degree: int = 2, taus: float | Sequence[float] = 1.0
+) -> AnyNotion:
+    """Make the notion of a name, or the one that several names are together.
+
+    Parameters
+    ----------
+    names : str or sequence of str
+        Names in :data:`NOTIONS`.
+    degree : int, default=2
+        Degree of the adversary's polynomial.
+    taus : float or sequence of float, default=1.0
+        The target of each, or of all.
+    """
+    single = isinstance(names, str)
+    listed = [names] if isinstance(names, str) else list(names)
+    for name in listed:
+        if name not in NOTIONS:
+            known = ", ".join(map(repr, NOTIONS))
+            raise ValueError(f"notion={name!r}; use one of {known}.")
+    if not listed:
+        raise ValueError("notion is an empty list; name at least one notion.")
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"notion={listed} names a notion twice.")
+    each = np.asarray(taus, dtype=np.float64)
+    if each.ndim and (single or each.shape != (len(listed),)):
+        raise ValueError(
+            f"tau={taus} for notion={names!r}; give one target, or as many as there are notions."
+        )
+    if not ((each > 0) & (each <= 1)).all():
+        raise ValueError(f"tau={taus}; every target must be above 0 and at most 1.")
+    if single:
+        return NOTIONS[listed[0]](degree)
+    each = np.broadcast_to(each, (len(listed),))
+    shares = (each / each.max()).tolist()
+    parts: dict[str, tuple[Notion, float]] = {}
+    for name, share in zip(listed, shares, strict=True):
+        for part in NOTIONS[name](degree).parts:
+            # Of a notion that two names have in common, the stricter target counts.
+            least = parts[part.name][1] if part.name in parts else 0.0
+            parts[part.name] = (part, max(share, least))
+    each_part = tuple(part for part, _ in parts.values())
+    return Joint(each_part, tuple(share for _, share in parts.values()), " and ".join(listed))

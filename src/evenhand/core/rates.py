@@ -1,0 +1,278 @@
+"""The rates of groups, and how far the groups are apart.
+
+Everything here is a function of one array of counts with shape ``(..., n_groups, 2, 2)``: group ×
+true label × predicted label. A rate is a ratio of two sums of its cells, so one row of a table
+defines it; leading dimensions are free, which is how the frontier evaluates thousands of cuts at
+once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["RATES", "Rate"]
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Rate:
+    r"""A rate per group, :math:`r_j = \sum_{(y, \hat y) \in A} c_{j y \hat y} \big/ \sum_{(y, \hat y) \in B} c_{j y \hat y}`.
+
+    Parameters
+    ----------
+    name : str
+        The rate's name in tables.
+    numerator, denominator : tuple of (int, int)
+        The cells (true label, predicted label) of A and of B.
+    is_error : bool
+        Whether 0 is the best value. When every group's rate is 0, the ratio of an error rate is 1 (all
+        are perfect) and that of any other rate is undefined (nobody gets anything).
+    """  # noqa: E501
+
+    name: str
+    numerator: tuple[tuple[int, int], ...]
+    denominator: tuple[tuple[int, int], ...]
+    is_error: bool = False
+
+    @property
+    def parts(self) -> tuple[Rate, ...]:
+        """The rate itself, as :class:`WorstRate` has several."""
+        return (self,)
+
+    @property
+    def ratio_name(self) -> str:
+        """The ratio's name in words."""
+        if self.name == "selection_rate":
+            return "statistical rate"
+        return f"{self.name.replace('_', ' ')} ratio"
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of the target that it must reach, as :class:`WorstRate` has several."""
+        return (1.0,)
+
+    @property
+    def fixed_denominator(self) -> bool:
+        """Whether predictions do not change the denominator: the rate is linear in them then."""
+        n_labels = 1 + max(max(cell) for cell in self.denominator)
+        return len(self.denominator) == n_labels * len({y for y, _ in self.denominator})
+
+    def of_label(self, label: int, n_labels: int) -> Rate:
+        """Give the same rate of one label among many against all the others together.
+
+        Counts then have shape ``(..., n_groups, n_labels, n_labels)``.
+        """
+        if (label, n_labels) == (1, 2):
+            return self
+
+        def cells(of_two: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+            every = product(range(n_labels), repeat=2)
+            return tuple((y, p) for y, p in every if (y == label, p == label) in of_two)
+
+        return replace(self, numerator=cells(self.numerator), denominator=cells(self.denominator))
+
+    def fractions(self, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Numerator and denominator of each group's rate."""
+        c = np.asarray(counts, dtype=np.float64)
+        top = sum(c[..., y, p] for y, p in self.numerator)
+        bottom = sum(c[..., y, p] for y, p in self.denominator)
+        return np.asarray(top), np.asarray(bottom)
+
+    def per_group(self, counts: ArrayLike) -> FloatArray:
+        """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
+        top, bottom = self.fractions(counts)
+        # full_like keeps the memory order of the counts, which is what makes long sweeps fast
+        return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0)
+
+    def ratio(self, counts: ArrayLike) -> FloatArray:
+        r"""Smallest over largest group rate, :math:`\min_j r_j / \max_j r_j`.
+
+        NaN if a group's rate is undefined or there is one group only. All rates 0: 1 for an error
+        rate, NaN otherwise.
+        """
+        # Fractions are compared and divided by cross-multiplication: 36/100 to 45/100 is 0.8, while
+        # the quotient of the two quotients would be a hair less.
+        top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
+        (low, low_b), (high, high_b) = (top[0], bottom[0]), (top[0], bottom[0])
+        for t, b in zip(top[1:], bottom[1:], strict=True):
+            less, more = t * low_b < low * b, t * high_b > high * b
+            low, low_b = np.where(less, t, low), np.where(less, b, low_b)
+            high, high_b = np.where(more, t, high), np.where(more, b, high_b)
+        defined = (bottom > 0).all(axis=0) & (len(top) > 1)
+        out = np.where(defined & self.is_error, 1.0, np.nan)
+        return np.divide(low * high_b, low_b * high, out=out, where=defined & (high > 0))
+
+    def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
+        r"""Give the standard error of the logarithm of the ratio.
+
+        .. math:: \sigma^2 = \sum_j \frac{1}{a_j + 1/2} - \frac{1}{b_j + 1/2},
+
+        with :math:`r_j = a_j / b_j` in counts of rows, the sum over the two groups whose terms are
+        largest.
+        """
+        top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
+        variance = 1 / (top + 0.5) - 1 / (bottom + 0.5)
+        if len(variance) > 2:
+            variance = np.partition(variance, -2, axis=0)[-2:]
+        return np.sqrt(np.maximum(variance.sum(axis=0), 0.0))
+
+    def difference(self, counts: ArrayLike) -> FloatArray:
+        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`.
+
+        NaN if a group's rate is undefined or there is one group only.
+        """
+        r = self.per_group(counts)
+        return r.max(axis=-1) - r.min(axis=-1) if r.shape[-1] > 1 else r[..., 0] * np.nan
+
+
+@dataclass(frozen=True)
+class WorstRate:
+    r"""Several rates of which all must be alike between groups: the worst of their ratios counts.
+
+    .. math:: \min\Big(1, \min_k \frac{1}{c_k} \frac{\min_j r_{kj}}{\max_j r_{kj}}\Big)
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    parts : tuple of Rate
+        The rates.
+    shares : tuple of float, optional
+        :math:`c_k` in (0, 1]: the share of the target that rate k must reach; 1 each by default.
+    """
+
+    name: str
+    parts: tuple[Rate, ...]
+    shares: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.parts))
+
+    @property
+    def ratio_name(self) -> str:
+        """The ratio's name in words."""
+        return f"{self.name.replace('_', ' ')} ratio"
+
+    def of_label(self, label: int, n_labels: int) -> WorstRate:
+        """Give the same rates of one label among many against all the others together."""
+        return replace(self, parts=tuple(part.of_label(label, n_labels) for part in self.parts))
+
+    def _ratios(self, counts: ArrayLike) -> FloatArray:
+        ratios = np.stack([part.ratio(counts) for part in self.parts])
+        ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
+        return np.minimum(ratios, 1.0)
+
+    def ratio(self, counts: ArrayLike) -> FloatArray:
+        """Smallest of the ratios, each over its share; NaN if one is undefined."""
+        return np.asarray(self._ratios(counts).min(axis=0))
+
+    def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
+        """Give the standard error of the logarithm of the ratio that is the worst."""
+        worst = np.argmin(self._ratios(counts), axis=0)
+        errors = np.stack([part.log_ratio_error(counts) for part in self.parts])
+        return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
+
+    def difference(self, counts: ArrayLike) -> FloatArray:
+        """Largest of the differences."""
+        return np.asarray(np.stack([part.difference(counts) for part in self.parts]).max(axis=0))
+
+
+AnyRate = Rate | WorstRate
+
+_TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
+
+RATES: dict[str, Rate] = {
+    rate.name: rate
+    for rate in (
+        Rate("selection_rate", (_FP, _TP), (_TN, _FP, _FN, _TP)),
+        Rate("accuracy", (_TN, _TP), (_TN, _FP, _FN, _TP)),
+        Rate("true_positive_rate", (_TP,), (_FN, _TP)),
+        Rate("false_positive_rate", (_FP,), (_TN, _FP), is_error=True),
+        Rate("true_negative_rate", (_TN,), (_TN, _FP)),
+        Rate("false_negative_rate", (_FN,), (_FN, _TP), is_error=True),
+        Rate("false_discovery_rate", (_FP,), (_FP, _TP), is_error=True),
+        Rate("false_omission_rate", (_FN,), (_TN, _FN), is_error=True),
+        Rate("positive_predictive_value", (_TP,), (_FP, _TP)),
+        Rate("negative_predictive_value", (_TN,), (_TN, _FN)),
+    )
+}
+"""Every rate by name."""
+
+
+def overall_accuracy(counts: ArrayLike) -> FloatArray:
+    """Share of right predictions in all groups together, for any number of labels."""
+    c = np.asarray(counts, dtype=np.float64)
+    right, every = np.trace(c, axis1=-2, axis2=-1).sum(axis=-1), c.sum(axis=(-3, -2, -1))
+    return np.divide(right, every, out=np.full_like(every, np.nan), where=every > 0)
+
+
+# The normal quantile of two-sided 95% intervals.
+Z95 = 1.959963984540054
+
+
+def wilson_interval(
+    hits: ArrayLike, trials: ArrayLike, z: float = Z95
+) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of a share, by default of 95%: the one method of every interval shown.
+
+    Certificates do not use it: they promise, and take exact bounds
+    (:func:`evenhand.frontier.bounds.clopper_pearson`).
+
+    Parameters
+    ----------
+    hits, trials : array-like
+        How many rows count, of how many.
+    z : float
+        How many standard errors it reaches to either side.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Lower and upper ends; NaN where there are no trials.
+
+    Examples
+    --------
+    >>> from evenhand.core.rates import wilson_interval
+    >>> [round(float(end), 3) for end in wilson_interval(36, 100)]
+    [0.273, 0.458]
+    """
+    n = np.asarray(trials, dtype=np.float64)
+    n = np.where(n > 0, n, np.nan)
+    p, z2 = np.asarray(hits, dtype=np.float64) / n, z * z
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    # Rounding must not put the share itself outside.
+    return np.clip(middle - half, 0.0, p), np.clip(middle + half, p, 1.0)
+
+
+def rate_text(rate: float, tau: float) -> str:
+    """Write a rate with three digits, or with as many as show on which side of τ it is.
+
+    Parameters
+    ----------
+    rate, tau : float
+        The rate and what it is held against.
+
+    Examples
+    --------
+    >>> from evenhand.core.rates import rate_text
+    >>> rate_text(0.79996, 0.8)
+    '0.79996'
+    """
+    for digits in range(3, 16):
+        text = f"{rate:.{digits}f}"
+        if (float(text) >= tau) == (rate >= tau):
+            return text
+    return repr(float(rate))
+
+
+EQUALIZED_ODDS = WorstRate(
+    "equalized_odds", (RATES["true_positive_rate"], RATES["false_positive_rate"])
+)
+"""True and false positive rates, both."""

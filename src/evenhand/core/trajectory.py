@@ -1,0 +1,116 @@
+"""The record of a run: a row per iteration, and the iterates that are kept."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.rates import AnyRate, overall_accuracy
+from evenhand.core.solvers import Iteration
+
+__all__ = ["Trajectory"]
+
+
+class Trajectory:
+    """What happened in a fit, leg by leg.
+
+    Parameters
+    ----------
+    rate : Rate or WorstRate
+        The rate whose ratio between the groups is recorded.
+    n_groups : int, default=2
+        How many groups, from the first, are compared.
+
+    Attributes
+    ----------
+    iterates : ndarray of shape (n_iterates, n_weights)
+        The kept iterates, oldest first; the last weight is that of the extra column.
+    iterate_rows : ndarray of shape (n_iterates,)
+        The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
+    """
+
+    def __init__(self, rate: AnyRate, n_groups: int = 2) -> None:
+        self._rate, self._n_groups = rate, n_groups
+        self._rows: list[dict[str, Any]] = []
+        self._kept: list[tuple[int, NDArray[np.float64]]] = []
+        self._last: NDArray[np.float64] | None = None
+        self._start = perf_counter()
+
+    def add(self, leg: str, iteration: Iteration, *, keep: bool) -> None:
+        """Record an iteration, and its iterate if ``keep``."""
+        m = iteration.moments
+        with np.errstate(over="ignore"):
+            norms = [float(np.linalg.norm(v)) for v in (m.grad_c, m.grad_f, iteration.direction)]
+        self._rows.append(
+            {
+                "leg": leg,
+                "iteration": iteration.t,
+                "alpha": iteration.alpha,
+                "loss_c": m.loss_c,
+                "loss_w": m.loss_w,
+                "loss_u": m.loss_u,
+                "gap": m.gap,
+                "norm_c": norms[0],
+                "norm_f": norms[1],
+                "norm_step": norms[2],
+                "counts": m.counts,
+                "evaluations": iteration.evaluations,
+                "seconds": perf_counter() - self._start,
+            }
+        )
+        self._last = iteration.q
+        if keep:
+            self.keep()
+
+    def keep(self, iterate: NDArray[np.float64] | None = None) -> None:
+        """Keep an iterate, by default that of the latest iteration if it is not kept yet."""
+        row = len(self._rows) - 1
+        if iterate is None and self._kept and self._kept[-1][0] == row:
+            return
+        iterate = self._last if iterate is None else iterate
+        if iterate is not None:
+            self._kept.append((row, iterate))
+
+    @property
+    def iterates(self) -> NDArray[np.float64]:
+        """The kept iterates, oldest first."""
+        return np.array([q for _, q in self._kept])
+
+    @property
+    def iterate_rows(self) -> NDArray[np.intp]:
+        """Row of :meth:`to_frame` for each kept iterate."""
+        return np.array([row for row, _ in self._kept], dtype=np.intp)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def latest(self) -> tuple[float, float, float]:
+        """Classification loss, accuracy and rate at the latest evaluated point."""
+        row = self._rows[-1]
+        counts = row["counts"]
+        accuracy = overall_accuracy(counts)
+        rate = self._rate.ratio(counts[: self._n_groups])
+        return row["loss_c"], float(accuracy), float(rate)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per iteration.
+
+        Losses, gap, norms, accuracy and rate are those at the point where the iteration evaluated
+        (p of AGD+), which is not quite the iterate it ended with (q). ``evaluations`` counts passes
+        over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``,
+        those of rows in no compared group last.
+        """
+        frame = pd.DataFrame(self._rows)
+        if frame.empty:
+            return frame
+        counts = np.stack(frame.pop("counts").to_list())
+        evaluations, seconds = frame.pop("evaluations"), frame.pop("seconds")
+        frame["accuracy"] = overall_accuracy(counts)
+        frame["rate"] = self._rate.ratio(counts[:, : self._n_groups])
+        cells = {f"n_{j}{y}{p}": counts[:, j, y, p] for j, y, p in np.ndindex(counts.shape[1:])}
+        more = {**cells, "evaluations": evaluations.cumsum(), "seconds": seconds}
+        return pd.concat([frame, pd.DataFrame(more, index=frame.index)], axis=1)

@@ -1,0 +1,302 @@
+"""Rows in the partitions of Dask collections: sums are found where the partitions are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from copy import copy
+from functools import reduce, wraps
+from itertools import pairwise
+from operator import add
+from typing import Any, TypeVar
+
+import dask.array as da
+import numpy as np
+from dask import base
+from dask.base import is_dask_collection
+from dask.delayed import Delayed, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from evenhand.core.groups import crossed
+from evenhand.core.rows import Rows, Share, row_numbers
+from evenhand.engines.coding import (
+    Coding,
+    Facts,
+    Part,
+    as_weights,
+    check_lengths,
+    check_shape,
+    coded,
+    part_facts,
+)
+from evenhand.engines.memory import MemoryRows
+
+__all__ = [
+    "DaskRows",
+    "compute",
+    "dask_facts",
+    "dask_parts",
+    "dask_score",
+    "drawn",
+    "on_partitions",
+    "persist",
+]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+# Results that are joined by one task.
+FAN_IN = 8
+
+
+def _said(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of Dask say in a sentence that its scheduler is gone."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except (CancelledError, OSError) as error:
+            if isinstance(error, OSError) and type(error).__name__ != "CommClosedError":
+                raise  # a file that cannot be read
+            raise ConnectionError(
+                "the Dask scheduler went away before the work was done; start it again, and then "
+                "repeat the call"
+            ) from None
+
+    return called
+
+
+compute, persist = _said(base.compute), _said(base.persist)
+
+
+def _delayed_parts(collection: Any, lengths: Sequence[int] = (), name: str = "X") -> list[Any]:
+    """Partitions of a collection; of an array in memory pieces of the given lengths."""
+    known = not is_dask_collection(collection) or (
+        isinstance(collection, da.Array) and not np.isnan(sum(collection.chunks[0]))
+    )
+    if lengths and known and len(collection) != sum(lengths):
+        raise ValueError(
+            f"{name} has {len(collection)} rows, X has {sum(lengths)}; they must be the same rows."
+        )
+    if isinstance(collection, da.Array):
+        if lengths and known:
+            collection = collection.rechunk({0: tuple(lengths)})
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        return list(collection.to_delayed().ravel())
+    if is_dask_collection(collection):
+        # Optimised each by itself, columns of one frame may get other partitions than the inputs.
+        return list(collection.to_delayed(optimize_graph=False))
+    ends = np.cumsum([0, *lengths]).tolist()
+    take = collection.iloc if hasattr(collection, "iloc") else np.asarray(collection)
+    return [take[i:j] for i, j in pairwise(ends)]
+
+
+def _lengths(X: Any, parts: Sequence[Any]) -> list[int]:
+    """Rows of each partition, counted where they are if X does not know."""
+    if isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0])):
+        return list(X.chunks[0])
+    return list(compute(*[delayed(_n_rows)(part) for part in parts]))
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0])
+
+
+def _column_parts(column: Any, lengths: Sequence[int], n_parts: int, name: str) -> list[Any]:
+    """Partitions of a column beside X, which has ``n_parts``."""
+    if column is None:
+        return [None] * n_parts
+    parts = _delayed_parts(column, lengths, name)
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"{name} has {len(parts)} partitions, X has {n_parts}; they must be the same."
+        )
+    return parts
+
+
+def _one_label_each(y: Any) -> Any:
+    """Give labels of one dimension; of a single column with scikit-learn's warning."""
+    y = y if hasattr(y, "ndim") else np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; give y one dimension.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y has {y.ndim} dimensions; give one label per row.")
+    return y
+
+
+def _one_group_each(sensitive: Any) -> Any:
+    """Cross the columns of what is in memory, as there: an array might hide missing values."""
+    known = sensitive is None or is_dask_collection(sensitive)
+    return sensitive if known else crossed(sensitive, "sensitive_features")
+
+
+def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
+    """Make the parts of a table, one for each partition of X.
+
+    The others are Dask collections with the same partitions, or arrays in memory.
+    """
+    inputs = _delayed_parts(X)
+    y, sensitive = _one_label_each(y), _one_group_each(sensitive)
+    if np.ndim(weight) > 1:
+        raise ValueError(
+            f"sample_weight has {np.ndim(weight)} dimensions; give one number per row."
+        )
+    others = [v for v in (y, sensitive, weight) if v is not None]
+    # Frames have partitions of their own; arrays are cut as X is.
+    cut = any(isinstance(v, da.Array) or not is_dask_collection(v) for v in others)
+    lengths = _lengths(X, inputs) if cut else ()
+    if weight is not None and np.ndim(weight) == 0:
+        weight = np.full(sum(lengths), weight)
+    columns = {"y": y, "sensitive_features": sensitive, "sample_weight": weight}
+    parts = [_column_parts(v, lengths, len(inputs), name) for name, v in columns.items()]
+    make = delayed(Part, pure=True)
+    return [make(*values) for values in zip(inputs, *parts, strict=True)]
+
+
+def dask_facts(parts: Sequence[Delayed]) -> Facts:
+    """Facts of all parts."""
+    (found,) = compute([delayed(part_facts)(part) for part in parts])
+    return reduce(add, found)
+
+
+class DaskRows(Rows):
+    """Rows of Dask partitions, coded and kept where they are.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+        Parts of the table.
+    facts : Facts
+        Those of all parts.
+    coding : Coding
+        Numbers of labels and groups.
+    n_features : int
+        How many inputs there are.
+    """
+
+    def __init__(
+        self, parts: Sequence[Delayed], facts: Facts, coding: Coding, n_features: int
+    ) -> None:
+        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        make = delayed(coded, pure=True)
+        kept = [make(p, coding, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
+        self._rows = list(persist(*kept))
+        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts in a tree, in the order of the rows; only the last result leaves it."""
+        shared = delayed((join, part, args), traverse=False, pure=False)
+        level = [delayed(_reduce, pure=False)(rows, shared) for rows in self._rows]
+        while len(level) > 1:
+            level = [
+                delayed(_join, pure=False)(join, level[i : i + FAN_IN])
+                for i in range(0, len(level), FAN_IN)
+            ]
+        (found,) = compute(level[0], optimize_graph=False)
+        return found
+
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        shared = delayed((part, args), traverse=False, pure=False)
+        found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
+        return np.concatenate(compute(*found, optimize_graph=False), axis=-1, out=out)
+
+    def take(self, share: Share) -> DaskRows:
+        """Copy the rows of a share, where they are."""
+        other = copy(self)
+        taken = persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
+        sizes = compute(*(delayed(_size)(rows) for rows in taken))
+        other._rows = [rows for rows, n in zip(taken, sizes, strict=True) if n]
+        other.n_samples = sum(sizes)
+        return other
+
+
+def _take(rows: MemoryRows, share: Share) -> MemoryRows:
+    return rows.take(share)
+
+
+def _size(rows: MemoryRows) -> int:
+    return rows.n_samples
+
+
+def _reduce(rows: MemoryRows, what: Any) -> Any:
+    join, part, args = what
+    return rows.reduce(join, part, *args)
+
+
+def _join(join: Callable[[T, T], T], found: Sequence[T]) -> T:
+    return reduce(join, found)
+
+
+def _collect(rows: MemoryRows, what: Any) -> FloatArray:
+    part, args = what
+    return rows.collect(part, *args)
+
+
+def on_partitions(
+    model: Any, method: str, X: Any, sensitive: Any, *, shape: tuple[int, ...], dtype: Any
+) -> da.Array:
+    """Array of what a model's method gives for each partition, to be computed where they are.
+
+    ``shape`` and ``dtype`` are those of a row's result.
+    """
+    check_shape(X)
+    function = delayed(_applied, pure=False)
+    shared = delayed(model, traverse=False, pure=False)
+    inputs = _delayed_parts(X)
+    lengths = _lengths(X, inputs)
+    sensitive = _one_group_each(sensitive)
+    groups = _column_parts(sensitive, lengths, len(inputs), "sensitive_features")
+    pieces = [
+        da.from_delayed(function(shared, method, part, group), shape=(n, *shape), dtype=dtype)
+        if n
+        else da.zeros((0, *shape), dtype=dtype)
+        for part, group, n in zip(inputs, groups, lengths, strict=True)
+    ]
+    return da.concatenate(pieces)
+
+
+def _applied(model: Any, method: str, X: Any, groups: Any) -> FloatArray:
+    return np.asarray(getattr(model, method)(X, sensitive_features=groups))
+
+
+def dask_score(model: Any, X: Any, y: Any, sensitive: Any, weight: Any) -> float:
+    """Accuracy of a model; of every partition two sums leave the place where it is."""
+    check_shape(X)
+    shared = delayed(model, traverse=False, pure=False)
+    parts = dask_parts(X, y, sensitive, weight)
+    found = compute(*[delayed(_right, pure=False)(shared, part) for part in parts])
+    right, total = np.sum(found, axis=0)
+    if not total:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    return float(right / total)
+
+
+def _right(model: Any, part: Part) -> FloatArray:
+    """Weight of the rows that a model gets right, and of all."""
+    check_lengths(part)
+    n = part.X.shape[0]
+    if not n:
+        return np.zeros(2)
+    weight = np.ones(n) if part.weight is None else as_weights(part.weight)
+    answer = model.predict(part.X, sensitive_features=part.sensitive)
+    return np.array([weight[answer == np.asarray(part.y)].sum(), weight.sum()])
+
+
+def drawn(pick: Callable[..., FloatArray], answers: da.Array, seed: int, dtype: Any) -> da.Array:
+    """Array of ``pick(answers, numbers)``, with a random number for each row wherever it is."""
+    rows = da.arange(answers.shape[0], chunks=answers.chunks[0])
+    numbers = rows.map_blocks(row_numbers, seed, dtype=np.float64)
+    return da.blockwise(pick, "i", answers, "ij", numbers, "i", concatenate=True, dtype=dtype)

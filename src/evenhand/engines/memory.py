@@ -1,0 +1,199 @@
+"""Rows in memory, summed block by block on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+
+from evenhand.core.oracle import Oracle
+from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
+from evenhand.core.rows import Block, Rows, Share, as_columns, make_block
+from evenhand.engines.kernels import has_numba
+from evenhand.engines.threads import cores
+
+__all__ = ["MemoryRows", "canonical", "make_oracle"]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+# Small enough to stay in cache between the two products, large enough that the calls into NumPy
+# cost little beside the work.
+BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 8192
+# Blocks that a core takes at a time.
+TASK = 2
+# From this many rows on, sums are compiled if numba is there: it takes a moment to load.
+COMPILED_ROWS = 8192
+# From this many rows on there is more to share among cores.
+LARGE = 1 << 18
+# Share of nonzero inputs below which a dense table is held as CSR.
+MOSTLY_ZEROS = 0.25
+
+
+def canonical(X: Any) -> Any:
+    """CSR with each entry once and in order: SciPy would see to that in the user's own arrays."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _compact(X: Any) -> Any:
+    """CSR if X is dense but mostly zeros, as one-hot tables are: the products cost a fraction."""
+    if issparse(X):
+        return canonical(X)
+    if np.count_nonzero(X) > MOSTLY_ZEROS * X.size:
+        return X
+    return csr_matrix(X)
+
+
+class MemoryRows(Rows):
+    """Rows of NumPy arrays, or of a CSR matrix, in blocks that share their memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Inputs, float32 or float64. Copied only if dense and mostly zeros.
+    columns : sequence of ndarray
+        The other columns of a block, from :func:`as_columns`.
+    block_rows : int, optional
+        Rows in a block; by default what fits in cache.
+    start : int, default=0
+        Number of the first row in the whole table, of which these are a part.
+    """
+
+    def __init__(
+        self, X: Any, columns: Sequence[Any], block_rows: int | None = None, start: int = 0
+    ) -> None:
+        X = _compact(X)
+        self.n_samples, self.n_features = X.shape
+        self.dtype, self.weighted = X.dtype, columns[-1] is not None
+        if block_rows is None:
+            n = max(self.n_samples, 1)
+            row_bytes = X.nnz * 12 / n if issparse(X) else X.itemsize * self.n_features
+            block_rows = int(min(max(BLOCK_BYTES / max(row_bytes, 1), 256), BLOCK_ROWS))
+        starts = range(0, self.n_samples, block_rows)
+        self.blocks: list[Block] = [
+            make_block(X, i, i + block_rows, *columns, start=start) for i in starts
+        ]
+        self._X, self._columns, self._start = X, columns, start
+        self._loop: tuple[Any, Any] = (None, None)
+        # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
+        self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
+        n_ranges = 4 if self.n_samples < LARGE else 16
+        self._edges = np.linspace(0, self.n_samples, n_ranges + 1).astype(np.intp).tolist()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as the arrays, which blocks share."""
+        block_rows = len(self.blocks[0].y) if self.blocks else None
+        return MemoryRows, (self._X, self._columns, block_rows, self._start)
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts in the order of the rows, however many cores found them."""
+        if part is row_sums and self._compilable(*args[3:]):
+            return cast(T, self._compiled(*args))
+
+        def task(blocks: Sequence[Block]) -> T:
+            # A diverging run may overflow; whoever asked sees it in the sums.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return reduce(join, (part(block, *args) for block in blocks))
+
+        if not getattr(part, "in_steps", False):
+            return reduce(join, cores.map(task, self._tasks))
+        ranges = [
+            make_block(self._X, i, j, *self._columns, start=self._start)
+            for i, j in pairwise(self._edges)
+            if j > i
+        ]
+        return reduce(join, cores.map(task, [[block] for block in ranges]))
+
+    def take(self, share: Share) -> MemoryRows:
+        """Copy the rows of a share."""
+        rows = np.flatnonzero(share.of(self._start, self.n_samples))
+        columns = [None if c is None else c[rows] for c in self._columns]
+        return MemoryRows(self._X[rows], columns, start=self._start)
+
+    def _compilable(self, game: Game, recode: Recode | None) -> bool:
+        """Whether there is a compiled loop for these sums, and it is worth its loading."""
+        return (
+            self.n_samples >= COMPILED_ROWS
+            and sees_powers(game)
+            and (issparse(self._X) or self._X.flags.c_contiguous)
+            and has_numba()
+        )
+
+    def _compiled(
+        self, w: FloatArray, u: FloatArray, scale: float, game: Game, recode: Recode | None
+    ) -> Sums:
+        """Add up the sums of ranges of rows, as many whatever the number of cores."""
+        from evenhand.engines.numba_sums import compiled_sums
+
+        known, sums = self._loop
+        if not (known and known[0] is game and known[1] is recode):
+            sums = compiled_sums(self._X, self._columns, game, recode)
+            self._loop = (game, recode), sums
+        return sums(cores.share, self._edges, w, u, scale)
+
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = list(cores.map(lambda block: part(block, *args), self.blocks))
+        return np.concatenate(found, axis=-1, out=out)
+
+
+def make_oracle(
+    X: Any,
+    y: Any,
+    z: Any,
+    *,
+    n_labels: int = 2,
+    n_groups: int | None = None,
+    quantity: Any = None,
+    extra: Any = None,
+    sample_weight: Any = None,
+    block_rows: int | None = None,
+    **settings: Any,
+) -> Oracle:
+    """Make the oracle of arrays.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Inputs, float32 or float64, copied only if dense and mostly zeros.
+    y, z : ndarray of shape (n_samples,)
+        Number of the label and of the group, from 0.
+    n_labels : int, default=2
+        How many labels there are.
+    n_groups : int, optional
+        How many groups are compared; rows with a higher number are fitted, but belong to no group.
+        All groups by default.
+    quantity : ndarray of shape (n_samples,), optional
+        What the adversary guesses in place of the group: a number, of which the groups are bins.
+    extra : ndarray of shape (n_samples,), optional
+        The column η; ones by default.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Positive row weights.
+    block_rows : int, optional
+        Rows in a block; by default what fits in cache.
+    **settings
+        Notion, reading and constants, as :class:`evenhand.core.oracle.Oracle` takes them.
+    """
+    z = np.asarray(z)
+    k = int(z.max()) + 1 if n_groups is None else n_groups
+    columns = as_columns(
+        X.shape[0],
+        y,
+        np.minimum(z, k),
+        n_labels=n_labels,
+        quantity=quantity,
+        extra=extra,
+        sample_weight=sample_weight,
+    )
+    rows = MemoryRows(X, columns, block_rows)
+    return Oracle(rows, n_labels=n_labels, n_groups=k, quantity=quantity is not None, **settings)

@@ -1,0 +1,107 @@
+"""Threads for the cores that fits may use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock, RLock, get_ident
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["cores"]
+
+T = TypeVar("T")
+
+# Locks of other libraries that a fit waits for, which no fork renews: module, name, and where the
+# lock is. One that is not there any more is passed over.
+FORKED_LOCKS = (
+    ("numba.core.compiler_lock", "global_compiler_lock", "_lock"),
+    ("scipy.sparse.linalg._eigen.arpack.arpack", "_ARPACK_LOCK", "_rlock"),
+)
+
+
+class _Cores:
+    """Threads for the cores that fits may use.
+
+    How many that is, is the user's say: the environment, ``threadpoolctl.threadpool_limits``, or
+    joblib, whose workers get one each. Overlapping fits share the threads.
+    """
+
+    pool: ThreadPoolExecutor | None
+
+    def __init__(self) -> None:
+        self._blas: Any = None
+        self._held: Any = None
+        self._renew()
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        """Begin anew, as in a forked child: the threads and the fits that ran are not there."""
+        self._lock, self._turn, self._users, self.count = Lock(), Lock(), 0, 1
+        held, self._held, self._owner, self.pool = self._held, None, 0, None
+        if held is not None:
+            held.restore_original_limits()
+        for module, name, attribute in FORKED_LOCKS:
+            lock = getattr(sys.modules.get(module), name, None)
+            if hasattr(lock, attribute):
+                setattr(lock, attribute, RLock())
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Have threads for compiled loops."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                with self._turn:  # or BLAS would seem to have one thread
+                    self._blas = ThreadpoolController().select(user_api="blas")
+                    self.count = max([1, *(int(b["num_threads"]) for b in self._blas.info())])
+                self.pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users and self.pool is not None:
+                    self.pool.shutdown(wait=False)
+                    self.pool = None
+
+    @contextmanager
+    def without_blas(self) -> Iterator[None]:
+        """Have threads for NumPy's functions, with BLAS held to one.
+
+        BLAS's number of threads belongs to the whole process, and is set back by the thread that
+        set it: overlapping fits take turns, or one would restore what another had set.
+        """
+        with self(), self._turn, self._blas.limit(limits=1) as self._held:
+            self._owner = get_ident()
+            try:
+                yield
+            finally:
+                self._owner, self._held = 0, None
+
+    def map(self, function: Callable[..., T], *items: Iterable[Any]) -> Iterator[T]:
+        """As ``map``, on several cores inside ``with cores.without_blas():``, in order."""
+        pool = self.pool if self._owner == get_ident() else None
+        return map(function, *items) if pool is None else pool.map(function, *items)
+
+    def share(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Call a function with each item; this thread takes its share, without being woken."""
+        left = iter(items)
+
+        def work() -> None:
+            for item in left:
+                function(item)
+
+        pool = self.pool
+        pending = [pool.submit(work) for _ in range(self.count - 1)] if pool is not None else []
+        work()
+        for future in pending:
+            future.result()
+
+
+cores = _Cores()

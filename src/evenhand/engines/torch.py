@@ -1,0 +1,228 @@
+"""Rows in PyTorch tensors, on any device."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import reduce
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from evenhand.core.row_sums import Game, Sums, row_sums, sees_powers
+from evenhand.core.rows import Block, Rows, Share, make_block
+from evenhand.engines.coding import Coding, Facts, check_columns, check_shape
+from evenhand.engines.kernels import has_triton
+
+__all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+# Rows in a block: of a CPU what stays in its cache, of another device what keeps it busy.
+CPU_ROWS, DEVICE_ROWS = 1 << 14, 1 << 22
+
+
+def as_plain(values: Any) -> Any:
+    """Give a tensor as NumPy could have it: dense, without a graph, no narrower than float32."""
+    values = values.detach()
+    if values.layout != torch.strided:
+        values = values.to_dense()
+    return values.float() if values.is_floating_point() and values.itemsize < 4 else values
+
+
+def check_tensor(X: Any) -> Any:
+    """Give a table as a contiguous tensor of float32 or float64; refuse what is none."""
+    check_shape(X)
+    if X.is_complex():
+        raise ValueError("X holds complex numbers; give real ones.")
+    X = as_plain(X)
+    if not X.is_floating_point():
+        X = X.double()
+    check_columns(_column_sizes(X), _numpy_dtype(X))
+    return X.contiguous()
+
+
+def _numpy_dtype(X: Any) -> np.dtype[Any]:
+    return np.dtype(str(X.dtype).removeprefix("torch."))
+
+
+def _column_sizes(X: Any) -> FloatArray:
+    """As :func:`evenhand.engines.coding.column_sizes`, where the tensor is."""
+    sizes = [torch.maximum(-part.amin(0), part.amax(0)) for part in X.split(DEVICE_ROWS)]
+    return torch.stack(sizes).amax(0).double().cpu().numpy()
+
+
+def _shared(values: Any) -> Any:
+    """Give an array as a tensor that shares its memory; nothing here writes to it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.as_tensor(values)
+
+
+def _check_device(device: Any) -> None:
+    """Refuse a device on which nothing can be computed."""
+    try:
+        torch.zeros(1, device=device).item()
+    # A build without the device, one of no values, a name that is none, and what is no name.
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError):
+        usable = "'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'"
+        raise ValueError(
+            f"device={str(device)!r} cannot be used by PyTorch here; {usable} can."
+        ) from None
+
+
+def _codes(values: Any, device: Any) -> tuple[pd.Series, Any]:
+    """Count distinct values, and number each row's among them, on the device."""
+    if isinstance(values, torch.Tensor):
+        found, codes, counts = as_plain(values).unique(return_inverse=True, return_counts=True)
+        return pd.Series(counts.cpu().numpy(), index=found.cpu().numpy()), codes.to(device)
+    codes, found = pd.factorize(values)
+    counts = np.bincount(codes, minlength=len(found))
+    return pd.Series(counts, index=found), torch.as_tensor(codes).to(device)
+
+
+def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, Any, Any]:
+    """Find what must be known of a table, and number its labels and groups.
+
+    X is from :func:`check_tensor`; labels and groups are tensors of one dimension, or have been
+    checked for missing values.
+    """
+    kind = getattr(y.dtype, "kind", "")
+    labels, y = _codes(y, X.device)
+    groups, z = _codes(sensitive, X.device)
+    for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
+        if column is not None and len(column) != len(X):
+            raise ValueError(
+                f"{name} has {len(column)} rows, X has {len(X)}; they must be the same rows."
+            )
+    w = np.ones(1) if weight is None else weight
+    facts = Facts(
+        (len(X),),
+        labels,
+        groups,
+        _column_sizes(X),
+        frozenset([_numpy_dtype(X).name]),
+        frozenset([kind]),
+        (float(w.sum()), float(w @ w), int((w > 0).sum())),
+        (float(w[w > 0].min(initial=np.inf)), float(w.max())),
+    )
+    return facts, y, z
+
+
+def tensor_columns(
+    facts: Facts, coding: Coding, y: Any, z: Any, weight: FloatArray | None
+) -> tuple[Any, ...]:
+    """Make the columns of :func:`evenhand.core.rows.as_columns` on the device."""
+
+    def numbers(values: pd.Series, table: dict[Any, int]) -> Any:
+        return torch.tensor([table[v] for v in values.index.tolist()], device=y.device)
+
+    y, z = numbers(facts.labels, coding.labels)[y], numbers(facts.groups, coding.groups)[z]
+    cell = z * coding.n_labels + y
+    if weight is not None:
+        weight = weight * coding.per_weight
+    return torch.ones_like(y, dtype=torch.float64), y.double(), z.double(), cell, weight
+
+
+class TorchRows(Rows):
+    """Rows of a tensor, in blocks that share its memory.
+
+    Parameters
+    ----------
+    X : Tensor, ndarray or CSR matrix of shape (n_samples, n_features)
+        Inputs. Copied to the device if they are elsewhere; a CSR matrix becomes dense.
+    columns : sequence of ndarray or Tensor
+        The other columns of a block, from :func:`evenhand.core.rows.as_columns`.
+    device : str or torch.device, optional
+        Where to compute; by default where X is, or a GPU if there is one.
+    """
+
+    def __init__(self, X: Any, columns: Sequence[Any], device: Any = None) -> None:
+        if device is not None:
+            _check_device(device)
+        elif not isinstance(X, torch.Tensor):
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        X = _shared(X.toarray() if issparse(X) else X)
+        X = X if device is None else X.to(device)
+        self.n_samples, self.n_features = X.shape
+        self.dtype = _numpy_dtype(X)
+        extra, y, z, cell, weight = (
+            None if c is None else _shared(c).to(X.device) for c in columns
+        )
+        self.weighted = weight is not None
+        step = DEVICE_ROWS if X.is_cuda else CPU_ROWS
+        self.blocks: list[Block] = [
+            make_block(X, i, i + step, extra, y, z, cell, weight)
+            for i in range(0, self.n_samples, step)
+        ]
+        self._X = X
+        self._columns: tuple[Any, ...] = (extra, y, z, cell, weight)
+        self._loop: tuple[Any, Any] = (None, None)
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts on the device; only the result leaves it."""
+        if part is row_sums and self._fusible(*args[3:]):
+            return cast(T, self._fused(*args[:4]))
+        joined: Any = join if join is not np.maximum else torch.maximum
+        return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
+
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = [_to_numpy(part(block, *args)) for block in self.blocks]
+        return np.concatenate(found, axis=-1, out=out)
+
+    def take(self, share: Share) -> TorchRows:
+        """Copy the rows of a share, on the device."""
+        rows = torch.as_tensor(share.of(0, self.n_samples)).to(self._X.device)
+        columns = [None if c is None else c[rows] for c in self._columns]
+        return TorchRows(self._X[rows], columns)
+
+    def _fusible(self, game: Game, recode: Any) -> bool:
+        """Whether the fused kernel can be used."""
+        if recode is not None or not sees_powers(game) or not has_triton(self._X):
+            return False
+        from evenhand.engines.triton_kernels import is_fusible
+
+        return is_fusible(game, self.n_features)
+
+    def _fused(self, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
+        """Have the kernel's sums; what it needs of the rows is made once."""
+        from evenhand.engines.triton_kernels import fused_sums
+
+        known, sums = self._loop
+        if known is not game:
+            cells, extra, weight, totals = self._narrow()
+            sums = fused_sums(self._X, cells, extra, weight, totals, game)
+            self._loop = game, sums
+        return sums(w, u, scale)
+
+    def _narrow(self) -> tuple[Any, ...]:
+        """Columns as the kernel reads them: a byte for the cell, and ones left out."""
+        extra, _, _, cell, weight = self._columns
+        totals = torch.bincount(cell, weights=weight, minlength=6).double()
+        return (
+            cell.to(torch.uint8),
+            None if bool((extra == 1).all()) else extra.to(self._X),
+            None if weight is None else weight.to(self._X),
+            totals.cpu().numpy(),
+        )
+
+
+def _to_numpy(value: Any) -> Any:
+    """NumPy's arrays of a tensor, or of a record of tensors, in one copy."""
+    if not is_dataclass(value):
+        return value.cpu().numpy()
+    parts = [torch.as_tensor(getattr(value, f.name)) for f in fields(value)]
+    flat = torch.cat([part.reshape(-1).double() for part in parts]).cpu().numpy()
+    ends = np.cumsum([part.numel() for part in parts])[:-1]
+    arrays = zip(np.split(flat, ends), parts, strict=True)
+    record: Any = type(value)
+    return record(*(a.reshape(tuple(part.shape)) for a, part in arrays))

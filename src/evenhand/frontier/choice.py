@@ -1,0 +1,325 @@
+"""Which point of a frontier answers which target, so that it holds on rows the fit has not seen.
+
+A point chosen on the data it was fitted to has a rate that is better there than elsewhere.
+:func:`answer` finds the point for every τ from counts alone, on whatever rows they are of, with the
+margin of a confidence or by tests on held-out rows (:mod:`evenhand.frontier.bounds`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.rates import (
+    AnyRate,
+    overall_accuracy,
+    rate_text,
+)
+from evenhand.frontier.bounds import lower_ratio, ratio_bound, rows_factor
+from evenhand.frontier.held_out import HeldOut, candidates
+from evenhand.frontier.points import Frontier, Point, point_of
+
+__all__ = [
+    "Answers",
+    "Choice",
+    "Guarantee",
+    "answer",
+    "certificate",
+    "order_of_tests",
+    "own_targets",
+]
+
+FloatArray = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    r"""What ``confidence="certified"`` can say of the chosen point.
+
+    With confidence :math:`1 - \delta` over the draw of the held-out rows, the ratio of the groups'
+    rates in the population that the rows are drawn from is at least τ. ``str()`` says it in words.
+
+    Parameters
+    ----------
+    certified : bool
+        Whether the point is certified; all else is about the point that is kept if not.
+    tau, delta : float
+        Target, and probability of a wrong certificate.
+    bound : float
+        Lower confidence bound of the ratio of the point by itself; at least τ if certified.
+    rate : float
+        Ratio on the held-out rows.
+    n_rows : int
+        Rows held out.
+    tested, candidates : int
+        Points that were tested, the failed one included, of so many in line.
+    rows_needed : int or None
+        Without a certificate: about how many rows in all, held out and fitted to, it would take at
+        the rates seen; None if no number would do. None as well if certified.
+    targets : tuple of (str, float)
+        The name of each rate and its own target.
+    moved : bool
+        Whether τ was named after the fit, in place of another.
+    """
+
+    certified: bool
+    tau: float
+    delta: float
+    bound: float
+    rate: float
+    n_rows: int
+    tested: int
+    candidates: int
+    rows_needed: int | None
+    targets: tuple[tuple[str, float], ...] = ()
+    moved: bool = False
+
+    def __str__(self) -> str:
+        alike = len({tau for _, tau in self.targets}) < 2
+        what, target = "ratio", f"τ = {self.tau:g}"
+        if not alike:
+            # Ratios of several rates are measured in shares of their targets.
+            what = "worst ratio, in units of its target over the strictest,"
+            target = ", ".join(f"{tau:g} for the {name}" for name, tau in self.targets)
+        elif len(self.targets) > 1:
+            what = "worst of the ratios"
+        held = f"on {self.n_rows:,} held-out rows the {what} is {rate_text(self.rate, self.tau)}"
+        sure = f"{1 - self.delta:.4g}"
+        if self.certified:
+            subject = "the ratio" if len(self.targets) < 2 else "every ratio"
+            later = (
+                "; this target was named after the fit for another: the confidence is for one of "
+                "them alone, not for the best of several"
+            )
+            return (
+                f"certified: with confidence {sure} {subject} in the population is at least "
+                f"{target} ({held}; {self.tested} of {self.candidates} points tested"
+                f"{later * self.moved})"
+            )
+        if not self.candidates:
+            return f"no point can be certified for {target}: there is none to test"
+        text = (
+            f"no point can be certified for {target} with confidence {sure}: of the "
+            f"fairest, {held}, which shows no more than {rate_text(self.bound, self.tau)}; "
+        )
+        if self.rows_needed is None:
+            return (
+                f"{text}that ratio is itself too low, so at these rates no number of rows would be "
+                "enough; a fit to more rows may find fairer points"
+            )
+        digits = 10 ** max(len(str(self.rows_needed)) - 2, 0)  # two of them are enough
+        needed = ceil(self.rows_needed / digits) * digits
+        return text + f"at these rates about {needed:,} rows in all would be needed"
+
+
+class Choice(NamedTuple):
+    """A point with its figures on the rows it was chosen on.
+
+    ``bound`` is what the ratio in the population reaches with the confidence that was asked for;
+    without one it is the rate itself. ``guarantee`` is there if a certificate was sought.
+    """
+
+    point: Point
+    rate: float
+    accuracy: float
+    bound: float
+    guarantee: Guarantee | None = None
+
+
+def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.intp]:
+    """Points in the order in which they are tested: the fairest first, then ever more accurate.
+
+    Order and points come from the fitting part alone; of the held-out rows only their number is
+    used. The fairest is the one that is likeliest to pass: whose :func:`ratio_bound` would be the
+    highest if the held-out rows came out as the fitted ones did. (A rate of 1 among few positives
+    is not fair but uncertain, and would end the tests before they began.)
+
+    Not tested are points that are neither fairer in this sense nor more accurate than another, and
+    points that are no more accurate than one answer to everybody, unless there are no others: the
+    surest rate is that of a classifier that says yes to nearly everybody, and a certificate for it
+    is worth nothing.
+    """
+    points = held.points
+    if not len(points):
+        return np.zeros(0, dtype=np.intp)
+    size = held.n_rows / held.n_fitted
+    expected = ratio_bound(points.counts[:, : len(points.groups)] * size, rate, delta)
+    order = np.lexsort((points.rate, -points.accuracy, -expected))
+    order = order[expected[order] > 0]  # NaN is not
+    labels = points.counts[0].sum(axis=(0, 2))
+    useful = points.accuracy[order] > labels.max() / labels.sum()
+    order = order[useful] if useful.any() else order
+    accuracy = points.accuracy[order]
+    best = np.maximum.accumulate(np.append(-np.inf, accuracy))[:-1]
+    return order[accuracy > best]
+
+
+def own_targets(rate: AnyRate, tau: float) -> tuple[tuple[str, float], ...]:
+    """Name of each rate's ratio, and its own target if the strictest has ``tau``."""
+    return tuple(
+        (part.ratio_name, float(round(tau * share, 12)))
+        for part, share in zip(rate.parts, rate.shares, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    r"""Which point answers which target: the choice for every τ, made at once.
+
+    Sorted by rising ``reach`` and falling accuracy: of the points that reach τ the first is the
+    most accurate. So a higher τ never has a more accurate answer.
+
+    Parameters
+    ----------
+    points : Frontier
+        The points that may be chosen, with their figures on the rows fitted to.
+    index : ndarray of int
+        Which of them are answers.
+    reach : ndarray
+        The largest τ that each answers: its ratio less the margin of the confidence asked for, or
+        the least exact bound among it and those tested before it.
+    accuracy, rate : ndarray
+        Figures on the rows that the choice looks at.
+    counts : ndarray of shape (n_answers, n_groups, n_labels, n_labels)
+        Weight per group × label × prediction of these rows.
+    last : Choice
+        What is chosen if there is no point at all.
+    """
+
+    points: Frontier
+    index: NDArray[np.intp]
+    reach: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    counts: FloatArray
+    last: Choice
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def choose(self, tau: float) -> Choice:
+        """Choose the most accurate point that reaches τ.
+
+        If none does, the one that comes nearest, with ``feasible=False``.
+        """
+        i = self.find(tau)
+        if i is None:
+            return self.last
+        point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
+        return Choice(point, float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i]))
+
+    def find(self, tau: float) -> int | None:
+        """Find the number of the answer to τ, else of the one nearest to it; None without any."""
+        if not len(self):
+            return None
+        return min(int(np.searchsorted(self.reach, tau, side="left")), len(self) - 1)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per answer: the largest τ it answers, its accuracy and its rate."""
+        return pd.DataFrame({"tau": self.reach, "accuracy": self.accuracy, "rate": self.rate})
+
+
+def answer(
+    frontier: Frontier,
+    held: HeldOut | None,
+    rate: AnyRate,
+    *,
+    margin: float = 0.0,
+    certify: float | None = None,
+) -> Answers:
+    r"""Find the answers to all targets.
+
+    With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
+    passes if its :func:`ratio_bound` reaches τ. At the first failure it ends, and of those that
+    passed the most accurate is taken. An error needs that a point passes whose ratio in the
+    population is below τ. The first such point in line is fixed before the held-out rows are seen,
+    no other passes unless it does, and it passes with probability δ at most: the number of tests
+    costs nothing.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        The points, with their figures on the rows fitted to.
+    held : HeldOut, optional
+        Points with their figures on other rows, from which to choose; without it, those fitted to.
+    rate : Rate or WorstRate
+        The rate.
+    margin : float, default=0
+        Standard errors by which a ratio must be above τ (:func:`margin_of`).
+    certify : float, optional
+        δ: choose by certificates, on held-out rows.
+    """
+    if held is None:
+        points: Any = candidates(frontier) if margin else frontier
+        figures: Any = points
+    else:
+        points, figures = held.points, held
+    compared = figures.counts[:, : len(points.groups)]
+    reach, order = lower_ratio(compared, rate, margin), np.zeros(0, dtype=np.intp)
+    if certify is not None:
+        order, reach = order_of_tests(figures, rate, certify), np.full(len(points), np.nan)
+        bound = figures.bound[order]
+        reach[order] = np.minimum.accumulate(bound)  # an undefined bound ends the tests
+    index = _best_for_each(figures.accuracy, reach, figures.rate)
+    if len(order) and order[0] not in index[-1:]:
+        # Where no test is passed, the first in line is kept, and what is said is about it.
+        index = np.append(index, order[0])
+    if len(points) and not len(index):
+        # None has a rate on the rows looked at: the one that is fairest where it was fitted.
+        index = np.array([np.argmax(points.rate)])
+    counts = frontier.last.counts if held is None else held.last
+    ratio = float(rate.ratio(counts[: len(frontier.groups)]))
+    last = Choice(frontier.last, ratio, float(overall_accuracy(counts)), ratio)
+    return Answers(
+        points,
+        index,
+        reach[index],
+        figures.accuracy[index],
+        figures.rate[index],
+        figures.counts[index],
+        last,
+    )
+
+
+def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
+    """Points that no other beats in accuracy and reach, by rising reach; ties: the higher rate."""
+    known = np.flatnonzero(reach >= 0)  # an undefined one fails the comparison
+    # Sums of fractional weights that are equal may differ in the last digits.
+    accuracy, level = np.round(accuracy[known], 12), np.round(reach[known], 12)
+    order = np.lexsort((-rate[known], -level, -accuracy))
+    best = np.maximum.accumulate(np.concatenate([[-np.inf], level[order]]))
+    return known[order[level[order] > best[:-1]]]
+
+
+def certificate(
+    answers: Answers, held: HeldOut, rate: AnyRate, tau: float, delta: float, *, moved: bool
+) -> Choice:
+    """Choose for τ by certificates, and say what is certified; ``moved`` if τ was named later."""
+    order, at = order_of_tests(held, rate, delta), answers.find(tau)
+    passed = int(np.argmin(np.append(held.bound[order] >= tau, False)))  # an undefined bound fails
+    i = -1 if at is None else int(answers.index[at])
+    needed = None
+    if len(order) and not passed:
+        compared = held.counts[i][: len(held.points.groups)]
+        factor = rows_factor(compared, rate, tau, delta)
+        needed = ceil(factor * (held.n_rows + held.n_fitted)) if np.isfinite(factor) else None
+    bound = float(held.bound[i]) if len(order) else np.nan
+    guarantee = Guarantee(
+        certified=passed > 0,
+        tau=float(tau),
+        delta=float(delta),
+        bound=bound,
+        rate=float(held.rate[i]) if len(order) else np.nan,
+        n_rows=held.n_rows,
+        tested=min(passed + 1, len(order)),
+        candidates=len(order),
+        rows_needed=needed,
+        targets=own_targets(rate, tau),
+        moved=moved,
+    )
+    return answers.choose(tau)._replace(bound=bound, guarantee=guarantee)

@@ -1,0 +1,188 @@
+"""A cut for each group: the best ones for every ratio of the groups' rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
+
+from evenhand.core.rates import AnyRate, Rate, WorstRate
+from evenhand.frontier.cuts import FEW_CUTS, one_cut
+
+__all__ = ["group_cuts", "score_curves"]
+
+FloatArray = NDArray[Any]
+
+
+# How finely logarithms of rates are told apart, the least rate, and for how many ratios of rates,
+# from 1 to the least, the best group cuts are sought.
+RATE_STEP, LEAST_RATE, LEAST_RATIO, N_RATIOS = 0.002, 1e-5, 0.2, 60
+
+# How finely ratios, and logarithms of levels, are told apart where several rates count.
+RATIO_STEP, LEVEL_STEP = 0.01, 0.1
+
+
+class _Curve(NamedTuple):
+    """A group's cuts from the highest to the lowest, with its counts, shape (n_cuts, 1, 2, 2)."""
+
+    cut: FloatArray
+    counts: FloatArray
+    right: FloatArray
+    """Weight of its rows that are answered rightly."""
+
+
+def group_cuts(
+    found: Sequence[tuple[FloatArray, FloatArray]],
+    rest: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None,
+    *,
+    rate: AnyRate,
+    eligible: Callable[[FloatArray], NDArray[np.bool_]],
+) -> tuple[FloatArray, FloatArray]:
+    r"""Best cuts for each group, for many ratios of the groups' rates, and their counts.
+
+    For a ratio τ and a highest rate h every group takes, by itself, the most accurate of its cuts
+    whose rate is in :math:`[\tau h, h]`; of all h the best is kept. One sort of each group's scores
+    gives its cuts, and running maxima over its rates, sorted into bins, give all h at once. Where
+    several rates count, cuts of the groups are also tried in combination.
+
+    Parameters
+    ----------
+    found : sequence of (cuts, weights)
+        Of each compared group its cuts and its weights at them, shape (2, 2, n_cuts): label ×
+        answer.
+    rest : callable, optional
+        Takes cuts for rows of no group, which get the groups' mean cut, and gives those that are
+        taken and their weights. None if there are no such rows.
+    rate : Rate or WorstRate
+        What the groups shall share.
+    eligible : callable
+        Whether counts, shape (n, 1, 2, 2), are admissible for a group.
+
+    Returns
+    -------
+    cuts : ndarray of shape (n_cuts, kinds)
+    counts : ndarray of shape (kinds, 2, 2, n_cuts)
+    """
+    kinds = len(found) + (rest is not None)
+    nothing = np.zeros((0, kinds)), np.zeros((kinds, 2, 2, 0))
+    curves = []
+    for cut, weights in found:
+        counts = np.moveaxis(weights, -1, 0)[:, None]
+        good = eligible(counts)
+        if not good.any():
+            return nothing
+        counts = counts[good]
+        curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
+    chosen = [_windows(curves, part) for part in rate.parts]
+    if isinstance(rate, WorstRate):
+        chosen.append(_merged(curves, rate.parts, rate.shares))
+    picked = np.unique(np.concatenate(chosen), axis=0)
+    if not len(picked):
+        return nothing
+    cuts = np.column_stack([c.cut[i] for c, i in zip(curves, picked.T, strict=True)])
+    counts = np.stack([c.counts[i, 0] for c, i in zip(curves, picked.T, strict=True)])
+    counts = np.moveaxis(counts, 1, -1)
+    if rest is not None:
+        size = np.array([c.counts[0].sum() for c in curves])
+        mean, rest_counts = rest(cuts @ (size / size.sum()))
+        cuts, counts = np.column_stack([cuts, mean]), np.concatenate([counts, rest_counts[None]])
+    return cuts, counts
+
+
+def score_curves(
+    scores: FloatArray,
+    gap: float,
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    groups: int,
+    kinds: int,
+) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
+    """First two arguments of :func:`group_cuts` for the scores of all rows, as :func:`one_cut`'s.
+
+    ``groups`` are compared; ``kinds`` is one more if there are rows of no group.
+    """
+    found = []
+    for j in range(groups):
+        rows = cell // 2 == j
+        w = None if weight is None else weight[rows]
+        found.append(one_cut(scores[rows], gap, cell[rows] % 2, w, 2))
+    others = cell // 2 == groups
+    w = None if weight is None else weight[others]
+
+    def rest(cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        answers = scores[others] > cuts[:, None]
+        counts = [np.bincount(cell[others] % 2 * 2 + a, weights=w, minlength=4) for a in answers]
+        return cuts, np.reshape(counts, (-1, 2, 2)).transpose(1, 2, 0)
+
+    return found, rest if kinds > groups else None
+
+
+def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
+    """For each of many ratios, the cut of each group in the best window of that width."""
+    n_bins = int(-np.log(LEAST_RATE) / RATE_STEP) + 1
+    best = np.full((len(curves), n_bins), -np.inf)
+    which = np.zeros((len(curves), n_bins), dtype=np.intp)
+    for j, curve in enumerate(curves):
+        value = rate.per_group(curve.counts)[:, 0]
+        known = np.flatnonzero(np.isfinite(value))
+        place = (-np.log(np.maximum(value[known], LEAST_RATE)) / RATE_STEP).astype(np.intp)
+        place = np.minimum(place, n_bins - 1)
+        order = np.argsort(curve.right[known], kind="stable")  # the best is written last
+        best[j, place[order]] = curve.right[known][order]
+        which[j, place[order]] = known[order]
+    picked = []
+    widths = np.unique(np.geomspace(1, -np.log(LEAST_RATIO) / RATE_STEP, N_RATIOS).astype(int))
+    for width in widths.tolist():
+        # The maximum over bins h, ..., h + width - 1.
+        filtered = maximum_filter1d(
+            best, width, axis=1, mode="constant", cval=-np.inf, origin=-(width // 2)
+        )
+        total = filtered.sum(axis=0)
+        h = int(np.argmax(total))
+        if np.isfinite(total[h]):
+            inside = best[:, h : h + width]
+            at = h + inside.argmax(axis=1)
+            picked.append(which[np.arange(len(curves)), at])
+    return np.array(picked, dtype=np.intp).reshape(-1, len(curves))
+
+
+def _merged(
+    curves: Sequence[_Curve], rates: Sequence[Rate], shares: Sequence[float]
+) -> NDArray[np.intp]:
+    """For several rates: groups are joined one by one, and of many ratios the best joint is kept.
+
+    Of the cuts of the groups so far, only the most accurate is kept of all that are alike in the
+    worst ratio and in the first rate's level: exact but for the grids when there are two groups.
+    """
+    thin = [np.unique(np.linspace(0, len(c.cut) - 1, FEW_CUTS // 2).astype(int)) for c in curves]
+    low: FloatArray = np.zeros((len(rates), 0))
+    high = low
+    right, index = np.zeros(0), np.zeros((0, 0), dtype=np.intp)
+    for j, (curve, few) in enumerate(zip(curves, thin, strict=True)):
+        value = np.stack([rate.per_group(curve.counts[few])[:, 0] for rate in rates])
+        known = np.isfinite(value).all(axis=0)
+        value, few = value[:, known], few[known]
+        if not len(few):
+            return np.zeros((0, len(curves)), dtype=np.intp)
+        if not j:
+            low, high, right, index = value, value, curve.right[few], few[:, None]
+            continue
+        shape = (len(rates), len(right), len(few))
+        low = np.minimum(low[:, :, None], value[:, None]).reshape(len(rates), -1)
+        high = np.maximum(high[:, :, None], value[:, None]).reshape(len(rates), -1)
+        right = (right[:, None] + curve.right[few]).ravel()
+        ratios = np.divide(low, high, out=np.ones_like(low), where=high > 0)
+        ratio = (ratios / np.asarray(shares)[:, None]).min(axis=0)
+        alike = (np.minimum(ratio, 1.0) / RATIO_STEP).astype(np.intp)
+        if j + 1 < len(curves):
+            level = (-np.log(np.maximum(high[0], LEAST_RATE)) / LEVEL_STEP).astype(np.intp)
+            alike = alike * (int(-np.log(LEAST_RATE) / LEVEL_STEP) + 2) + level
+        order = np.lexsort((-right, alike))
+        kept = order[np.unique(alike[order], return_index=True)[1]]
+        before, now = np.unravel_index(kept, shape[1:])
+        index = np.column_stack([index[before], few[now]])
+        low, high, right = low[:, kept], high[:, kept], right[kept]
+    return index

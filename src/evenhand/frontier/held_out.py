@@ -1,0 +1,216 @@
+"""What a frontier's points do on rows that were not fitted to: counts, and their record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.arrays import like, namespace
+from evenhand.core.rates import (
+    AnyRate,
+    overall_accuracy,
+)
+from evenhand.core.row_sums import float64_scores
+from evenhand.core.rows import Block, Rows
+from evenhand.engines.memory import MemoryRows
+from evenhand.frontier.bounds import ratio_bound
+from evenhand.frontier.histograms import by_iterate
+from evenhand.frontier.points import COLUMNS, Frontier
+
+__all__ = ["HeldOut", "candidates", "count_points", "count_rows", "pool_folds"]
+
+FloatArray = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The points that may be chosen, on rows that were not fitted to.
+
+    Of ``"holdout"`` and of certificates the figures are those of the points themselves on the
+    held-out rows. Of ``"crossfit"`` they are those of the folds' points at the same nominal target,
+    each on the rows of its fold, all folds together.
+
+    Parameters
+    ----------
+    points : Frontier
+        The points, with their figures on the rows fitted to: the classifier's ``frontier_``, or
+        for certificates, or with a confidence, :func:`candidates` of it.
+    counts : ndarray of shape (n_points, n_groups, 2, 2)
+        Weight per group × label × prediction.
+    accuracy, rate : ndarray of shape (n_points,)
+        Accuracy, and ratio of the notion's rate between the groups.
+    bound : ndarray of shape (n_points,)
+        Lower confidence bound of the ratio in the population (:func:`ratio_bound`), for a point
+        looked at by itself. NaN where there is none: for weighted rows and for ``"crossfit"``.
+    last : ndarray of shape (n_groups, 2, 2)
+        Counts of ``frontier_.last``.
+    n_rows, n_fitted : int
+        Rows that the counts are of, and rows that the frontier was fitted to.
+    """
+
+    points: Frontier
+    counts: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    bound: FloatArray
+    last: FloatArray
+    n_rows: int
+    n_fitted: int
+
+    @classmethod
+    def from_counts(
+        cls,
+        points: Frontier,
+        counts: FloatArray,
+        rate: AnyRate,
+        *,
+        delta: float | None,
+        n_rows: int,
+        n_fitted: int,
+    ) -> HeldOut:
+        """Make the record from :func:`count_points`; without ``delta`` there are no bounds."""
+        counts, last = counts[:-1], counts[-1]
+        bound, compared = np.full(len(counts), np.nan), counts[:, : len(points.groups)]
+        if delta is not None:
+            bound = ratio_bound(compared, rate, delta)
+        accuracy = overall_accuracy(counts)
+        return cls(points, counts, accuracy, rate.ratio(compared), bound, last, n_rows, n_fitted)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point, with its figures on the rows fitted to and on the others."""
+        fitted = self.points.to_frame()
+        named = {"accuracy": "fitted_accuracy", "rate": "fitted_rate"}
+        shares = [name for name in fitted.columns if name.startswith("selection_rate[")]
+        figures = {"accuracy": self.accuracy, "rate": self.rate, "bound": self.bound}
+        return fitted.rename(columns=named).drop(columns=shares).assign(**figures)
+
+
+def candidates(frontier: Frontier) -> Frontier:
+    """Points that may be certified: those of the frontier, and all of ``frontier.wary``.
+
+    The latter have more positives than others as accurate and as fair, and so a rate that fewer
+    rows can prove.
+    """
+    wary = frontier.wary
+    if wary is None:
+        return frontier
+    # The frontier's sure points are among the wary ones.
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(wary, name), getattr(frontier, name)[frontier.n_sure :]])
+        for name in COLUMNS
+    }
+    return replace(wary, **columns)
+
+
+def count_points(
+    frontier: Frontier,
+    iterates: FloatArray,
+    X: Any,
+    extra: FloatArray | None,
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    n_groups: int,
+) -> FloatArray:
+    """Count what a frontier's points, and behind them its ``last``, predict for other rows.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        The points.
+    iterates : ndarray of shape (n_iterates, n_weights)
+        The weights they refer to.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Inputs.
+    extra : ndarray of shape (n_rows,), optional
+        The extra column; ones by default.
+    cell : ndarray of shape (n_rows,)
+        The group's number times that of labels, plus the label's.
+    weight : ndarray of shape (n_rows,), optional
+        Row weights.
+    n_groups : int
+        Groups, and one more if there are rows that belong to none.
+
+    Returns
+    -------
+    ndarray of shape (n_points + 1, n_groups, n_labels, n_labels)
+        Weight per group × label × prediction.
+    """
+    extra = np.ones(X.shape[0]) if extra is None else extra
+    rows = MemoryRows(X, (extra, extra, extra, cell, weight))
+    return count_rows(frontier, iterates, rows, n_groups)
+
+
+def count_rows(frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: int) -> FloatArray:
+    """As :func:`count_points`, for rows wherever they are."""
+    iterate = np.append(frontier.iterate, frontier.last.iterate)
+    cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
+    used, column = np.unique(iterate, return_inverse=True)
+    n_labels, n_columns = frontier.last.counts.shape[-1], rows.n_features + 1
+    W = np.ascontiguousarray(iterates[used].reshape(-1, n_columns).T)
+    return rows.sum(_point_counts, W, column, cut, n_groups, n_labels)
+
+
+def _point_counts(
+    block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+) -> FloatArray:
+    """Count what points predict: cuts on the scores of some iterates, ``column`` says which."""
+    xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
+    scores = by_iterate(float64_scores(block, W).T, outputs)
+    size = n_groups * n_labels**2
+    if cut.ndim == 2:
+        found, group = [], block.cell // n_labels
+        for at, c in zip(column.tolist(), like(cut, block.extra), strict=True):
+            if outputs == 1:
+                answer = scores[at, 0] > c[group]
+            else:
+                answer = xp.argmax(scores[at] - c[:, None], axis=0)
+            place = block.cell * n_labels + answer
+            found.append(xp.bincount(place, weights=block.weight, minlength=size))
+        counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
+        return counts.reshape(len(cut), n_groups, n_labels, n_labels)
+    counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
+    for j, s in enumerate(scores[:, 0]):
+        # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
+        points = np.flatnonzero(column == j)
+        points = points[np.argsort(cut[points], kind="stable")]
+        bins = len(points) + 1
+        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
+        found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
+        below = xp.cumsum(found, axis=-1)
+        for i, point in enumerate(points.tolist()):
+            counts[point, ..., 0] = below[..., i]
+            counts[point, ..., 1] = below[..., -1] - below[..., i]
+    return counts
+
+
+def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> FloatArray:
+    """Out-of-fold counts of each point of a frontier, and of its ``last`` behind them.
+
+    A point's rate is its nominal target τ′: what is asked of the data a model was fitted to. In
+    each fold the point that answers τ′ there is taken, and its counts on the rows of the fold.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        Of the fit to all rows.
+    folds : list of (Frontier, ndarray)
+        Frontier of the fit to all other rows, and :func:`count_points` of it on the fold.
+
+    Returns
+    -------
+    ndarray of shape (n_points + 1, n_groups, 2, 2)
+        Counts summed over the folds.
+    """
+    pooled = np.zeros((len(frontier) + 1, *frontier.last.counts.shape))
+    for fold, counts in folds:
+        i = np.searchsorted(fold.rate, frontier.rate, side="left")
+        # Beyond its last point a fold answers with that, as Frontier.select does; an empty one
+        # with its last iterate, whose counts are behind those of the points.
+        pooled[:-1] += counts[np.minimum(i, max(len(fold) - 1, 0))]
+        pooled[-1] += counts[-1]
+    return pooled

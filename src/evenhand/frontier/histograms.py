@@ -1,0 +1,226 @@
+r"""Counts of many cuts of many rows, from histograms that add up over the blocks.
+
+Of a large table not all cuts are tried but ``N_CUTS``, which part a sample of its rows evenly. A
+score falls into one of ``FINE`` bins, of which a table says how many cuts are below: a row costs a
+few operations whatever the number of cuts, and what leaves a block are the histograms. The bins are
+of equal width in :math:`t / (1 + |t|)`, with t the score from the middle of the sample in units of
+its spread, so that a few scores far away do not take the bins of all the others.
+
+A cut is on a *quantity*: the score, or, of more than two labels, the margin by which a label is
+ahead of the best other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from evenhand.core.arrays import like, namespace
+from evenhand.core.row_sums import float64_scores, in_steps, scores_of
+from evenhand.core.rows import Block, Rows, make_block
+from evenhand.engines.kernels import has_numba, has_triton
+from evenhand.engines.memory import BLOCK_ROWS
+from evenhand.frontier.cuts import margins
+
+__all__ = [
+    "Asked",
+    "Grid",
+    "by_iterate",
+    "cut_weights",
+    "make_grids",
+    "tally",
+    "tally_curves",
+    "zero_counts",
+]
+
+FloatArray = NDArray[Any]
+
+# Rows of the sample, bins of equal width, and cuts.
+SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
+# Rows that are scored at a time: few enough that all in between stays in cache.
+STEP_ROWS = 1024
+
+
+class Asked(NamedTuple):
+    """What is counted: groups with that of rows in none, labels, and those whose margin is cut."""
+
+    kinds: int
+    labels: int
+    movable: tuple[int, ...]
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a row has."""
+        return 1 if self.labels == 2 else self.labels
+
+    @property
+    def cells(self) -> int:
+        """How many kinds of rows are told apart."""
+        return self.kinds * (2 if self.labels == 2 else self.labels**2)
+
+
+class Grid(NamedTuple):
+    """Cuts on one quantity, and for each bin of it how many of them are below."""
+
+    middle: float
+    per_unit: float
+    below: NDArray[np.int16]
+    cuts: FloatArray
+
+
+def by_iterate(scores: Any, outputs: int) -> Any:
+    """Scores of some iterates, a row for each output of each, as (iterates, outputs, rows)."""
+    return scores.reshape(scores.shape[0] // outputs, outputs, scores.shape[1])
+
+
+def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any, Any]]:
+    """Of each iterate, and each movable label, the quantity that is cut and the cell it counts in.
+
+    Of many labels a cell is group × label × best other label.
+    """
+    every = scores_of(block.X, block.extra, W).T
+    for scores in by_iterate(every, asked.outputs):
+        if asked.labels == 2:
+            yield scores[0], block.cell
+        else:
+            for c in asked.movable:
+                margin, rival = margins(scores, c)
+                yield margin, block.cell * asked.labels + rival
+
+
+def sampled(block: Block, W: FloatArray, asked: Asked, step: int) -> FloatArray:
+    """Quantities of every ``step``-th row of the table, shape (quantities, rows)."""
+    first = -block.start % step
+    columns = (None if column is None else column[first::step] for column in block[3:])
+    few = Block._make([block.start + first, block.X[first::step], None, *columns])
+    return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)])
+
+
+def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
+    """Grids for each quantity of some iterates, from a sample of the rows."""
+    step = -(-rows.n_samples // SAMPLE)
+    return [_grid(v) for v in rows.collect(sampled, W, asked, step)]
+
+
+def _spread(values: FloatArray) -> tuple[float, float]:
+    """Median of values, and how far its neighbours reach: more of them if those are all alike."""
+    middle, *at = np.quantile(values[::4], [0.5, 0.25, 0.75, 0.05, 0.95, 0.0, 1.0]).tolist()
+    ranges = zip(at[::2], at[1::2], strict=True)
+    width = next((b - a for a, b in ranges if b - a > 1e-12 * max(abs(a), abs(b))), 1.0)
+    # No round share of the width, so that edges of bins are not scores where those are few.
+    return middle + width / 777.7, width
+
+
+def _grid(values: FloatArray) -> Grid:
+    """Make cuts between values, on the bins' edges; of many those that part them evenly."""
+    middle, width = _spread(values)
+    place = np.minimum(bin_of((values - middle) / width), FINE - 1)
+    count = np.bincount(place.astype(np.int64), minlength=FINE)
+    full = np.flatnonzero(count)
+    ends = np.cumsum(count[full])[:-1]
+    which = np.arange(len(ends))
+    if len(ends) > N_CUTS:
+        which = np.unique(np.searchsorted(ends, np.linspace(ends[0], ends[-1], N_CUTS)))
+    # In the middle between a bin with values and the next.
+    edges = (full[which] + full[which + 1] + 1) // 2
+    below = np.cumsum(np.bincount(edges, minlength=FINE))
+    t = edges / (FINE / 2) - 1
+    cuts = middle + width * (t / (1 - np.abs(t)))
+    return Grid(middle, 1 / width, below.astype(np.int16), cuts)
+
+
+def bin_of(t: Any) -> Any:
+    """Bin of a quantity less the middle, in units of the spread, as a number with a fraction."""
+    return (t / (1 + abs(t)) + 1) * (FINE / 2)
+
+
+@in_steps
+def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
+    if not isinstance(block.y, np.ndarray):
+        on_gpu = asked.labels == 2 and block.weight is None and has_triton(block.X)
+        return (_fused_tally if on_gpu else _tally)(block, W, grids, asked)
+    if asked.labels == 2 and has_numba():
+        return _compiled_tally(block, W, grids, asked)
+    steps = range(0, len(block.y), BLOCK_ROWS)
+    parts = (make_block(block.X, i, i + BLOCK_ROWS, *block[3:]) for i in steps)
+    return reduce(np.add, (_tally(part, W, grids, asked) for part in parts))
+
+
+def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    xp, found = namespace(block.y), []
+    tables = like(np.stack([grid.below for grid in grids]), block.cell)
+    quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
+    for (values, cell), grid, table in quantities:
+        place = xp.minimum(bin_of((values - grid.middle) * grid.per_unit), FINE - 1)
+        below = table[xp.asarray(place, dtype=block.cell.dtype)]
+        code = cell * (N_CUTS + 1) + below
+        found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
+    counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
+    return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
+
+
+def _tables(grids: Sequence[Grid]) -> tuple[FloatArray, ...]:
+    """Middles of the grids, units of the spread, and how many cuts are below each bin."""
+    return tuple(
+        np.array([getattr(grid, name) for grid in grids])
+        for name in ("middle", "per_unit", "below")
+    )
+
+
+def _fused_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    from evenhand.engines.triton_kernels import fused_counts
+
+    shape = len(grids), asked.cells, N_CUTS + 1
+    return fused_counts(block.X, block.extra, block.cell, W, _tables(grids), shape)
+
+
+def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+    from evenhand.frontier.numba_cuts import count_bins
+
+    middles, per_units, tables = _tables(grids)
+    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
+    weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])
+    step = BLOCK_ROWS if issparse(block.X) else STEP_ROWS
+    for i in range(0, len(block.y), step):
+        X, _, extra, _, _, cell, weight = make_block(block.X, i, i + step, *block[3:])[1:]
+        weight = np.zeros(0) if weight is None else weight
+        count_bins(X @ weights, extra, w_last, cell, weight, middles, per_units, tables, counts)
+    return counts
+
+
+def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cuts, and each cell's weight below and above them, shape (cells, 2, n_cuts)."""
+    below = np.cumsum(found, axis=1)
+    total, below = below[:, -1:], below[:, : len(grid.cuts)]
+    return grid.cuts, np.stack([below, total - below], axis=1)
+
+
+def tally_curves(
+    cuts: FloatArray, weights: FloatArray, groups: int, kinds: int
+) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
+    """First two arguments of :func:`group_cuts`, from :func:`cut_weights`."""
+    by_kind = weights.reshape(kinds, 2, 2, -1)
+
+    def rest(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        nearest = np.abs(cuts - mean[:, None]).argmin(axis=1)
+        return cuts[nearest], by_kind[groups][..., nearest]
+
+    return [(cuts, by_kind[j]) for j in range(groups)], rest if kinds > groups else None
+
+
+def zero_counts(block: Block, W: FloatArray, asked: Asked) -> FloatArray:
+    """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
+    xp, found = namespace(block.y), []
+    # In float64, as predictions are.
+    for scores in by_iterate(float64_scores(block, W).T, asked.outputs):
+        answer = scores[0] > 0 if asked.outputs == 1 else xp.argmax(scores, axis=0)
+        code = block.cell * asked.labels + answer
+        size = asked.kinds * asked.labels**2
+        found.append(xp.bincount(code, weights=block.weight, minlength=size))
+    return xp.asarray(xp.stack(found), dtype=block.y.dtype)

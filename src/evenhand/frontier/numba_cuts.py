@@ -1,0 +1,360 @@
+"""Loops over sorted scores, compiled by numba: which cuts are worth a closer look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from evenhand.core.notions import AnyNotion
+
+__all__ = ["count_bins", "cut_finder"]
+
+FloatArray = NDArray[Any]
+
+# Rows in a bin of scores, on the average, and how many bins there are at the least.
+BIN_ROWS, LEAST_BINS = 8, 256
+# Rows of a bin beyond which NumPy sorts them.
+FULL_BIN = 64
+# Accuracies closer than this are not told apart here: whoever asked looks again.
+SLACK = 1e-9
+# What is left of a sum when its fractional weights are taken away one by one.
+ROUNDING = 1e-11
+
+
+@njit(cache=True, nogil=True)
+def _fill_bins(
+    s: Any, cell: Any, weight: Any, high: float, per_unit: float, place: Any, mass: Any, above: Any,
+    top: Any,
+) -> None:  # fmt: skip
+    """Put rows into bins of equal width, the highest first.
+
+    Notes the bin of each row, the weight of each bin's cells and above it, and its highest score.
+    """
+    last = np.uintp(len(top) - 1)
+    for i in range(len(s)):
+        at = min(np.uintp((high - s[i]) * per_unit), last)
+        place[i] = at
+        mass[at, np.uintp(cell[i])] += weight[i] if len(weight) else 1.0
+        top[at] = max(top[at], s[i])
+    for b in range(1, len(top)):
+        for c in range(mass.shape[1]):
+            above[b, c] = above[b - 1, c] + mass[b - 1, c]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _two_largest(most: float, second: float, term: float) -> tuple[float, float]:
+    if term > most:
+        return term, most
+    return most, max(second, term)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mark_bins(
+    mass: Any, above: Any, total: Any, every: float, compared: int, tops: Any, bottoms: Any,
+    shares: Any, bars: Any, caution: float, marked: Any,
+) -> None:  # fmt: skip
+    """Mark the bins in which a cut may be news, from bounds on accuracy and ratio within each.
+
+    ``above`` is the weight of the cells above each bin, ``total`` in all.
+    """
+    n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
+    slack, right = SLACK * every, 0.0
+    for c in range(0, n_cells, 2):
+        right += total[c]  # of no positive answer
+    for b in range(n_bins):
+        gain, loss = 0.0, 0.0
+        for c in range(0, n_cells, 2):
+            gain, loss = gain + mass[b, c + 1], loss + mass[b, c]
+        best = right + gain + slack
+        right += gain - loss
+        if not gain + loss or best <= min(bars[0, last], bars[1, last]) * every:
+            continue
+        ratio, variance = 1.0, np.inf
+        for k in range(tops.shape[0]):
+            least, most, first, second = np.inf, 0.0, 0.0, 0.0
+            for g in range(compared):
+                a_low, a_high, b_low, b_high = 0.0, 0.0, 0.0, 0.0
+                for y in range(2):
+                    up, moved = above[b, 2 * g + y], mass[b, 2 * g + y]
+                    rest = total[2 * g + y] - up
+                    no, yes = tops[k, 2 * y], tops[k, 2 * y + 1]
+                    a, d = rest * no + up * yes, moved * (yes - no)
+                    a_low, a_high = a_low + a + min(d, 0.0), a_high + a + max(d, 0.0)
+                    no, yes = bottoms[k, 2 * y], bottoms[k, 2 * y + 1]
+                    a, d = rest * no + up * yes, moved * (yes - no)
+                    b_low, b_high = b_low + a + min(d, 0.0), b_high + a + max(d, 0.0)
+                a_low, a_high = a_low - slack, a_high + slack
+                b_low, b_high = b_low - slack, b_high + slack
+                least = min(least, a_high / b_low if b_low > 0 else np.inf)
+                most = max(most, a_low / b_high)
+                term = 1 / (a_high + 0.5) - 1 / (max(b_low, a_high) + 0.5)
+                first, second = _two_largest(first, second, term)
+            if most > 0:
+                ratio = min(ratio, least / (most * shares[k]))
+            variance = min(variance, first + second)
+        place = min(int((ratio + 1e-9) * last), last)
+        sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
+        surely = min(int((sure + 1e-9) * last), last)
+        marked[b] = best > min(bars[0, place], bars[1, surely]) * every
+
+
+@njit(cache=True, nogil=True)
+def _sort_rows(
+    s: Any, place: Any, marked: Any, starts: Any, ends: Any, some: Any, rows: Any
+) -> int:
+    """Put the rows of marked bins in ``rows``, by falling score.
+
+    Returns how many there are, or -1 if a bin has too many to be sorted here. ``starts`` and
+    ``ends`` are zeros, ``some`` is room to work in.
+    """
+    n = 0
+    for i in range(len(place)):
+        # Without a question that a processor would have to guess the answer of.
+        some[n] = i
+        n += marked[place[i]]
+    for q in range(n):
+        ends[place[some[q]]] += 1
+    before = 0
+    for b in range(len(marked)):
+        if ends[b] > FULL_BIN:
+            return -1
+        starts[b] = before
+        before += ends[b]
+        ends[b] = starts[b]
+    for q in range(n):
+        i = some[q]
+        b = place[i]
+        # By insertion: those before it in its bin are sorted.
+        j = ends[b]
+        while j > starts[b] and s[rows[j - 1]] < s[i]:
+            rows[j] = rows[j - 1]
+            j -= 1
+        rows[j] = i
+        ends[b] += 1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _walk(
+    s: Any, cell: Any, weight: Any, place: Any, above: Any, below: Any, total: Any, every: float,
+    gap: float, compared: int, tops: Any, bottoms: Any, shares: Any, errors: Any, bars: Any,
+    caution: float, min_share: float, prune: bool, cuts: Any, counts: Any, merit: Any, bins: Any,
+    best: Any, up: Any, A: Any, B: Any,
+) -> int:  # fmt: skip
+    """Go through the rows of marked bins, from the highest score; note the cuts that may be news.
+
+    ``place`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
+    next score below it. ``tops`` and ``bottoms`` say for each rate which of label × answer it
+    counts. Returns how many ``cuts`` were noted, with each cell's weight above them in ``counts``.
+    Ratio and error are those of :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that
+    others of these beat are left out, and the bars are raised for the next iterates. Arrays behind
+    ``counts`` are room to work in.
+    """
+    n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
+    slack, tiny = SLACK * every, ROUNDING * every
+    # A and B are numerators and denominators of the rates of each group.
+    noted, right = 0, 0.0
+    for i in range(n):
+        if i == 0 or place[i] != place[i - 1]:
+            right = 0.0
+            for c in range(n_cells):
+                up[c] = above[place[i], c]
+                right += up[c] if c % 2 else total[c] - up[c]
+            for k in range(n_rates):
+                for g in range(n_cells // 2):
+                    A[k, g], B[k, g] = 0.0, 0.0
+                    for y in range(2):
+                        c = 2 * g + y
+                        rest = total[c] - up[c]
+                        A[k, g] += rest * tops[k, 2 * y] + up[c] * tops[k, 2 * y + 1]
+                        B[k, g] += rest * bottoms[k, 2 * y] + up[c] * bottoms[k, 2 * y + 1]
+        w = weight[i] if len(weight) else 1.0
+        j, y = cell[i] >> 1, cell[i] & 1
+        up[np.uintp(cell[i])] += w
+        right += w if y else -w
+        for k in range(n_rates):
+            A[k, j] += w * (tops[k, 2 * y + 1] - tops[k, 2 * y])
+            B[k, j] += w * (bottoms[k, 2 * y + 1] - bottoms[k, 2 * y])
+        following = s[i + 1] if i + 1 < n and place[i + 1] == place[i] else below[place[i]]
+        if not s[i] - following > gap or following == -np.inf:
+            continue
+        fits, firm = True, True  # shares of positives, and without a doubt
+        for g in range(compared):
+            share, all_g = up[2 * g] + up[2 * g + 1], total[2 * g] + total[2 * g + 1]
+            spare = min(share, all_g - share) - min_share * all_g
+            fits, firm = fits and spare > -slack, firm and spare > slack
+        if not fits:
+            continue
+        worst, which, defined = np.inf, 0, True
+        for k in range(n_rates):
+            low, low_b = A[k, 0], B[k, 0]
+            high, high_b = low, low_b
+            defined = defined and low_b > tiny
+            for g in range(1, compared):
+                a, b = A[k, g], B[k, g]
+                defined = defined and b > tiny
+                if a * low_b < low * b:
+                    low, low_b = a, b
+                if a * high_b > high * b:
+                    high, high_b = a, b
+            defined = defined and (high > tiny or errors[k])
+            ratio = min(low * high_b / (low_b * high * shares[k]), 1.0) if high > tiny else 1.0
+            if ratio < worst:
+                worst, which = ratio, k
+        if not defined:
+            continue
+        at = min(int((worst + 1e-9) * n_bins), n_bins)
+        # A surely reached ratio is no higher, and its bar no lower.
+        if right + slack <= min(bars[0, at], bars[1, at]) * every:
+            continue
+        most, second = -np.inf, -np.inf
+        for g in range(compared):
+            term = 1 / (A[which, g] + 0.5) - 1 / (B[which, g] + 0.5)
+            most, second = _two_largest(most, second, term)
+        sure = worst * np.exp(-caution * np.sqrt(max(most + second, 0.0)))
+        surely = min(int((sure + 1e-9) * n_bins), n_bins)
+        if right + slack <= min(bars[0, at], bars[1, surely]) * every:
+            continue
+        cuts[noted] = s[i] + (following - s[i]) / 2
+        for c in range(n_cells):
+            counts[c, noted] = up[c]
+        merit[noted], bins[0, noted], bins[1, noted] = right, at, surely
+        if firm:
+            for k in range(2):
+                best[k, bins[k, noted]] = max(best[k, bins[k, noted]], right)
+        noted += 1
+    if prune:
+        for b in range(n_bins, -1, -1):
+            for k in range(2):
+                bars[k, b] = max(bars[k, b], best[k, b + 1] / every)
+                best[k, b] = max(best[k, b], best[k, b + 1])
+        left = 0
+        for q in range(noted):
+            # Those of a higher bin have a higher ratio.
+            if merit[q] + slack > min(best[0, bins[0, q] + 1], best[1, bins[1, q] + 1]):
+                cuts[left] = cuts[q]
+                for c in range(n_cells):
+                    counts[c, left] = counts[c, q]
+                left += 1
+        noted = left
+    return noted
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_bins(
+    scores: Any, extra: Any, last_weights: Any, cell: Any, weight: Any, middles: Any,
+    per_units: Any, below: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Add rows to histograms: for each column of scores, per cell and number of cuts below.
+
+    Scores lack the part of the extra column. ``below`` says for each bin of
+    :func:`evenhand.frontier.histograms.bin_of`, a row for each column, how many cuts are below it.
+    """
+    last, half = below.shape[1] - 1, below.shape[1] / 2
+    for q in range(scores.shape[1]):
+        for i in range(scores.shape[0]):
+            t = (scores[i, q] + extra[i] * last_weights[q] - middles[q]) * per_units[q]
+            place = (t / (1 + abs(t)) + 1) * half
+            # Comparisons with NaN are false.
+            at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
+            w = weight[i] if len(weight) else 1.0
+            counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
+
+
+def cut_finder(
+    cell: NDArray[np.intp],
+    weight: FloatArray | None,
+    n_cells: int,
+    notion: AnyNotion,
+    compared: int,
+    caution: float,
+    min_share: float,
+    n_edges: int,
+) -> Callable[[FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Make :func:`~evenhand.frontier.cuts.one_cut` without most cuts that other points beat.
+
+    Rows are put into bins, and only those of bins with something to gain are sorted. The function
+    takes scores, the least gap, and the accuracies to be exceeded, in bins of the rate's ratio and
+    of the ratio less ``caution`` standard errors, ``n_edges`` of each; the last is for a ratio of
+    1. One of the two must be exceeded, and every group have at least ``min_share`` of positives and
+    of negatives. The accuracies are raised by what is found: one call after the other.
+    """
+    rate, weight = notion.rate, np.zeros(0) if weight is None else weight
+    tops, bottoms = (
+        np.array([[(i // 2, i % 2) in cells(part) for i in range(4)] for part in rate.parts], float)
+        for cells in (lambda part: part.numerator, lambda part: part.denominator)
+    )
+    errors = np.array([part.is_error for part in rate.parts])
+    rates = compared, tops, bottoms, np.array(rate.shares)
+    walk: Any = _walk
+    # What beats others must be eligible, of which no more than the shares are looked at here.
+    prune = not any(part.better_than_chance for part in notion.parts)
+
+    # Made once and used by every call: fresh memory of this size is slow to come by.
+    n, n_bins, n_rates = len(cell), max(len(cell) // BIN_ROWS, LEAST_BINS), len(rate.parts)
+    place, top, marked = np.empty(n, np.intp), np.empty(n_bins), np.empty(n_bins, dtype=bool)
+    mass, above = np.empty((2, n_bins, n_cells))
+    ranges, (some, order) = np.empty((2, n_bins), np.intp), np.empty((2, n), np.intp)
+    (cuts, merit), counts, bins = np.empty((2, n)), np.empty((n_cells, n)), np.empty((2, n), int)
+    best, up, (A, B) = (
+        np.empty((2, n_edges + 1)),
+        np.empty(n_cells),
+        np.empty((2, n_rates, n_cells // 2)),
+    )
+
+    def promising(
+        scores: FloatArray, gap: float, bars: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        high, low = float(scores.max()), float(scores.min())
+        per_unit = n_bins / max(high - low, 1e-300)
+        mass.fill(0.0)
+        top.fill(-np.inf)
+        marked.fill(False)
+        best.fill(-np.inf)
+        above[0] = 0.0
+        _fill_bins(scores, cell, weight, high, per_unit, place, mass, above, top)
+        total = above[-1] + mass[-1]
+        every = float(total.sum())
+        _mark_bins(mass, above, total, every, *rates, bars, caution, marked)
+        ranges.fill(0)
+        n_rows = _sort_rows(scores, place, marked, ranges[0], ranges[1], some, order)
+        rows = order[:n_rows]
+        if n_rows < 0:
+            rows = np.flatnonzero(marked[place])
+            rows = rows[np.argsort(scores[rows])[::-1]]
+        # The next score below a bin is the highest of the next one that has rows.
+        below = np.append(np.maximum.accumulate(top[::-1])[::-1][1:], -np.inf)
+        noted = walk(
+            scores[rows],
+            cell[rows],
+            weight[rows] if len(weight) else weight,
+            place[rows],
+            above,
+            below,
+            total,
+            every,
+            gap,
+            *rates,
+            errors,
+            bars,
+            caution,
+            min_share,
+            prune,
+            cuts,
+            counts,
+            merit,
+            bins,
+            best,
+            up,
+            A,
+            B,
+        )
+        negative = total[:, None] - counts[:, :noted]
+        negative[negative < ROUNDING * every] = 0.0
+        return cuts[:noted].copy(), np.stack([negative, counts[:, :noted]], axis=1)
+
+    return promising

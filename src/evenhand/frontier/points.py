@@ -1,0 +1,190 @@
+"""The record of a frontier and of one of its points, and how points are pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.rates import RATES
+
+__all__ = ["Frontier", "Point"]
+
+FloatArray = NDArray[Any]
+
+
+# A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
+RATE_BINS = 8192
+
+# What a frontier has of each of its points.
+COLUMNS = ("iterate", "cut", "accuracy", "rate", "counts")
+
+
+class Point(NamedTuple):
+    """A classifier on the frontier: an iterate and a cut on its scores.
+
+    The cut is a number, or one for each group, or one for each of many labels.
+    """
+
+    iterate: int
+    cut: Any
+    accuracy: float
+    rate: float
+    counts: FloatArray
+    feasible: bool
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The (iterate, cut) pairs worth choosing, with their figures on the data they were found on.
+
+    Sorted by rising rate and falling accuracy. Empty if no point was eligible.
+
+    Parameters
+    ----------
+    iterate : ndarray of int
+        Which kept iterate.
+    cut : ndarray of shape (n_points,) or (n_points, n)
+        Decision cut: a row is positive if its score exceeds it. With a cut for each group, or a
+        number for each of many labels, a row of them (:func:`evenhand.frontier.cuts.decide`).
+    accuracy, rate : ndarray
+        Accuracy, and ratio of the notion's rate between the groups.
+    counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
+        Weight per group × label × prediction; last, if there are any, that of rows in no group.
+    groups : sequence
+        The compared groups' names.
+    labels : sequence, default=(0, 1)
+        The labels' names.
+    favourable : sequence of int, default=(1,)
+        Numbers of the labels that count as positive, each by itself.
+    last : Point
+        The last iterate at cut 0: the answer when nothing is eligible.
+    rate_name : str
+        What ``rate`` is, in words.
+    complete : bool
+        False if the sweep was interrupted; the points are then those found so far.
+    n_sure : int
+        How many points, from the first, no other beats in accuracy and in its rate less a margin
+        for luck. The others have higher rates, which may be luck.
+    wary : Frontier, optional
+        Every point that no other beats in accuracy and in its rate less the margin: also those that
+        others beat in accuracy and in the rate itself, which have more positives and so a surer
+        rate. Sorted by falling accuracy.
+    """
+
+    iterate: NDArray[np.intp]
+    cut: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    counts: FloatArray
+    groups: Sequence[Any]
+    last: Point
+    labels: Sequence[Any] = (0, 1)
+    favourable: Sequence[int] = (1,)
+    rate_name: str = "rate"
+    complete: bool = True
+    n_sure: int = 0
+    wary: Frontier | None = None
+
+    def __len__(self) -> int:
+        return len(self.rate)
+
+    def take(self, index: NDArray[np.intp]) -> Frontier:
+        """Give some of the points, by their numbers."""
+        columns: dict[str, Any] = {name: getattr(self, name)[index] for name in COLUMNS}
+        return replace(self, **columns, n_sure=0, wary=None)
+
+    def select(self, tau: float) -> Point:
+        """Choose the most accurate point whose rate is at least ``tau``.
+
+        Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
+        reaches ``tau``,
+        the one of the highest rate, or the last iterate if none is eligible, both with
+        ``feasible=False``.
+        """
+        if not len(self):
+            return self.last
+        i = int(np.searchsorted(self.rate, tau, side="left"))
+        return point_of(self, min(i, len(self) - 1), i < len(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point, with each group's selection rate."""
+        columns: dict[str, Any] = {"iterate": self.iterate}
+        if self.cut.ndim == 1:
+            columns["cut"] = self.cut
+        else:
+            named = self.labels if len(self.labels) > 2 else [*self.groups, "others"]
+            columns |= {f"cut[{name}]": c for name, c in zip(named, self.cut.T, strict=False)}
+        columns |= {"accuracy": self.accuracy, "rate": self.rate}
+        for c in self.favourable:
+            selected = RATES["selection_rate"].of_label(c, len(self.labels))
+            share = selected.per_group(self.counts[:, : len(self.groups)])
+            label = f", {self.labels[c]}" if len(self.labels) > 2 else ""
+            columns |= {
+                f"selection_rate[{g}{label}]": share[:, j] for j, g in enumerate(self.groups)
+            }
+        return pd.DataFrame(columns)
+
+
+class Points(NamedTuple):
+    """Columns of points while sweeping; ``sure`` is the rate less its margin for luck."""
+
+    iterate: NDArray[np.intp]
+    cut: FloatArray
+    accuracy: FloatArray
+    rate: FloatArray
+    sure: FloatArray
+    counts: FloatArray
+
+    def take(self, index: Any) -> Points:
+        return Points(*(column[index] for column in self))
+
+    def join(self, others: Iterable[Points]) -> Points:
+        return Points(*map(np.concatenate, zip(self, *others, strict=True)))
+
+    def pareto(self, by: str) -> Points:
+        """Keep the points no other beats in accuracy and in the column ``by``.
+
+        Ties are broken as in :meth:`Frontier.select`.
+        """
+        # One quick sort leaves few points for the slow ones.
+        merit = getattr(self, by)
+        order = np.argsort(merit)
+        accuracy = self.accuracy[order]
+        best = np.maximum.accumulate(accuracy[::-1])[::-1]
+        few = self.take(order[accuracy >= best - 1e-12])
+        # Sums of fractional weights that are equal may differ in the last digits.
+        accuracy, merit, rate = (
+            np.round(v, 12) for v in (few.accuracy, getattr(few, by), few.rate)
+        )
+        order = np.lexsort((*-few.cut.T, few.iterate, -rate, -merit, -accuracy))
+        best = np.maximum.accumulate(np.concatenate([[-np.inf], merit[order]]))
+        return few.take(order[merit[order] > best[:-1]])
+
+    def accuracy_by(self, by: str) -> FloatArray:
+        """Best accuracy among the points of a Pareto set from a bin's upper edge on."""
+        edges = np.arange(1, RATE_BINS + 2) / RATE_BINS
+        return np.append(self.accuracy, -np.inf)[np.searchsorted(getattr(self, by), edges)]
+
+    def beats(self, by: str, to_beat: FloatArray) -> NDArray[np.bool_]:
+        """Which points are more accurate than :meth:`accuracy_by` of others says for their bin."""
+        merit = getattr(self, by)
+        bins = (np.where(merit >= 0, merit, 0.0) * RATE_BINS).astype(np.intp)
+        # An undefined rate fails the comparison.
+        return (self.accuracy > to_beat[bins]) & (merit >= 0)
+
+
+def point_of(points: Any, i: int, feasible: bool) -> Point:
+    cut = points.cut[i]
+    return Point(
+        int(points.iterate[i]),
+        cut if np.ndim(cut) else float(cut),
+        float(points.accuracy[i]),
+        float(points.rate[i]),
+        points.counts[i],
+        feasible,
+    )

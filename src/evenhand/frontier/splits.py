@@ -1,0 +1,85 @@
+"""Rows to fit to and rows to hold out, by chance within strata; and what is refused of a split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
+
+FloatArray = NDArray[Any]
+
+
+def check_unweighted(weight: FloatArray | None) -> None:
+    """Refuse weights that differ: the bounds count rows."""
+    if weight is not None and (weight != weight[0]).any():
+        raise ValueError(
+            "confidence='certified' is for unweighted rows, and sample_weight differs from row to "
+            "row; leave it out, or give a number such as confidence=0.9, which certifies nothing."
+        )
+
+
+def check_part(
+    z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]]
+) -> None:
+    """Refuse rows to fit to that lack a group or a label."""
+    for codes, known, what in ((z, names[0], "of group"), (y, names[1], "with label")):
+        missing = np.flatnonzero(np.bincount(codes, minlength=len(known)) == 0)
+        if len(missing):
+            raise ValueError(
+                f"no row {what} {known[int(missing[0])]!r} is left to fit to when others are held "
+                "out; hold out fewer, or bring more rows."
+            )
+
+
+def check_held(z: NDArray[np.intp], groups: list[Any]) -> None:
+    """Refuse rows to hold out that lack a group that is compared."""
+    missing = np.flatnonzero(np.bincount(z, minlength=len(groups))[: len(groups)] == 0)
+    if len(missing):
+        raise ValueError(
+            f"no row of group {groups[int(missing[0])]!r} is left to hold out when others are "
+            "fitted to; bring more rows, or use selection='train'."
+        )
+
+
+def rows_of(index: Any, n_rows: int) -> NDArray[np.intp]:
+    """Numbers of the rows that a user's split names, by number or by a mask."""
+    try:
+        return np.arange(n_rows)[index]
+    except IndexError:
+        raise ValueError(
+            f"cv names rows that are not among the {n_rows} of positive weight; give the numbers "
+            "of rows among those."
+        ) from None
+
+
+def _shuffled(strata: NDArray[np.intp], random: Any) -> list[NDArray[np.intp]]:
+    """Rows of each stratum in random order."""
+    return [random.permutation(np.flatnonzero(strata == s)) for s in np.unique(strata)]
+
+
+def split_rows(
+    strata: NDArray[np.intp], share: float, random: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to fit on and rows to hold out: of each stratum, ``share`` of its rows at random.
+
+    Of a stratum of two rows or more at least one is on either side; a single row is fitted to.
+    """
+    held = []
+    for rows in _shuffled(strata, random):
+        n = int(np.clip(round(share * len(rows)), min(len(rows) - 1, 1), max(len(rows) - 1, 0)))
+        held.append(rows[:n])
+    out = np.sort(np.concatenate(held))
+    return np.setdiff1d(np.arange(len(strata)), out), out
+
+
+def split_folds(
+    strata: NDArray[np.intp], n_folds: int, random: np.random.RandomState
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """For each fold the rows of the others and its own; strata are dealt out in random order."""
+    fold = np.empty(len(strata), dtype=np.intp)
+    # One deal for all, so that folds differ by one row at most.
+    fold[np.concatenate(_shuffled(strata, random))] = np.arange(len(strata)) % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]

@@ -1,0 +1,737 @@
+r"""FairBoostedClassifier: the linear engine on columns that gradient boosting makes.
+
+Among classifiers that do not see the group, the most accurate one at given ratios of selection
+rates cuts a linear function of probabilities,
+
+.. math:: \hat y = \Big[\,P(y{=}1 \mid x) - \sum_k \lambda_k\, P(z{=}k \mid x) > c\,\Big],
+
+because both the accuracy and each group's selection rate are linear in the decision, with these
+probabilities as coefficients. So a linear model needs no more than good estimates of them, and
+:class:`~evenhand.FairClassifier` finds λ and c, and every other point of the frontier.
+
+Boosted models know the labels of the rows they were fitted to. So rows that a selection holds out
+are set aside before any model is fitted, and :class:`_Columns` is made anew for each split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from evenhand._sklearn import HasMethods, Interval, safe_indexing
+from evenhand.core.notions import find_notion
+from evenhand.models.card import ShowsSummary
+from evenhand.models.classifier import FOUND, FairClassifier
+from evenhand.models.inputs import (
+    CodedRows,
+    as_table,
+    blank_groups,
+    check_labels,
+    check_weights,
+    code_rows,
+    find_groups,
+    group_column,
+    take_rows,
+)
+
+__all__ = ["FairBoostedClassifier"]
+
+FloatArray = NDArray[np.float64]
+
+# Beyond these a probability says no more, and its logit would be the whole column's scale.
+SURE = 1e-6
+# Of fewer rows, what the booster refuses is for lack of rows.
+FEW_ROWS = 100
+# Parameters of the engine that are given here.
+SHARED = (
+    "notion",
+    "tau",
+    "confidence",
+    "selection",
+    "holdout",
+    "cv",
+    "delta",
+    "sensitive_features",
+    "min_group_size",
+    "pos_label",
+    "survey_weights",
+    "bins",
+)
+
+
+class _FoldModels(NamedTuple):
+    """Label and group models that have not seen one fold."""
+
+    label: Any
+    group: Any
+
+
+# Estimators of scikit-learn are imported where they are used: importing evenhand stays light.
+
+
+def default_booster() -> Any:
+    """Give a booster that stops early on any table; the usual one overfits a few thousand rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05, max_iter=400, max_leaf_nodes=15, early_stopping=True
+    )
+
+
+def deal_folds(cell: NDArray[np.intp], n_folds: int, order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Fold of each row: the rows of each cell in the order given, dealt out in turn.
+
+    Two rows of a cell are never in one fold unless every fold has one.
+    """
+    fold = np.empty(len(cell), dtype=np.intp)
+    fold[np.lexsort((order, cell))] = np.arange(len(cell)) % n_folds
+    return fold
+
+
+def probability_columns(label: FloatArray, group: FloatArray, *, interactions: bool) -> FloatArray:
+    """Columns from P(y=1 | x) and from P(z=k | x) for every group but the first.
+
+    Parameters
+    ----------
+    label : ndarray of shape (n_samples,)
+        Probability of the favourable label.
+    group : ndarray of shape (n_samples, n_groups - 1)
+        Probability of each group but the first.
+    interactions : bool
+        Add the products of the two.
+    """
+    columns = [logit(np.clip(label, SURE, 1 - SURE)), label, *group.T]
+    if interactions:
+        columns += [*(label[:, None] * group).T]
+    return np.column_stack(columns)
+
+
+def _targets(rows: CodedRows) -> list[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Give what is modelled, label and group, and of which rows: small groups are not guessed."""
+    return [(rows.y, np.ones(len(rows.y), dtype=bool)), (rows.z, rows.z < len(rows.groups))]
+
+
+def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) -> _FoldModels:
+    """Fit a clone of the booster for label and group on some of the rows."""
+    models = []
+    for target, known in _targets(rows):
+        index = np.flatnonzero(kept & known)
+        extra = {} if rows.weight is None else {"sample_weight": rows.weight[index]}
+        try:
+            models.append(clone(booster).fit(safe_indexing(X, index), target[index], **extra))
+        except ValueError as error:
+            if len(index) >= FEW_ROWS:
+                raise
+            raise ValueError(
+                f"the booster cannot be fitted to {len(index)} of the {len(kept)} rows; bring more "
+                f"rows, or use FairClassifier. (It says: {error})"
+            ) from error
+    return _FoldModels(*models)
+
+
+def _check_scorer(scorer: Any, name: str) -> None:
+    if not (hasattr(scorer, "decision_function") or hasattr(scorer, "predict_proba")):
+        raise ValueError(f"{name} has neither decision_function nor predict_proba.")
+    if hasattr(scorer, "fit"):
+        try:
+            check_is_fitted(scorer)
+        except NotFittedError:
+            raise ValueError(
+                f"{name} is not fitted, and is never fitted here; fit it first, on other rows."
+            ) from None
+
+
+def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
+    """Score of each row by a fitted estimator: its decision function, or P of its second class."""
+    if hasattr(scorer, "decision_function"):
+        scores = np.asarray(scorer.decision_function(X), dtype=np.float64)
+    else:
+        scores = np.asarray(scorer.predict_proba(X), dtype=np.float64)
+        scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+    if scores.shape != (X.shape[0],):
+        raise ValueError(
+            f"{name} gave scores of shape {scores.shape} for {X.shape[0]} rows; one score per row "
+            "is needed, as two-class estimators give."
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} gave scores that are NaN or infinite; they cannot be a column.")
+    return scores
+
+
+class _Columns:
+    """Columns of rows: out of fold of those it is fitted to, means over the models of others.
+
+    Everything here that has seen a label or a group has seen those of the rows of ``fit`` only.
+    """
+
+    def __init__(
+        self,
+        booster: Any,
+        *,
+        n_folds: int,
+        interactions: bool,
+        scorers: Sequence[Any],
+        n_jobs: int | None,
+        seed: int,
+    ) -> None:
+        self.booster = clone(booster) if booster is not None else default_booster()
+        if self.booster.get_params().get("random_state", seed) is None:
+            self.booster.set_params(random_state=seed)
+        self.n_folds, self.interactions = n_folds, interactions
+        self.scorers, self.n_jobs, self.seed = scorers, n_jobs, seed
+
+    def fit(self, X: Any, rows: CodedRows, order: NDArray[np.intp], where: str) -> FloatArray:
+        """Fit the models; columns of the rows, out of fold, before standardisation."""
+        from sklearn.preprocessing import StandardScaler
+
+        self.folds = deal_folds(rows.z * 2 + rows.y, self.n_folds, order)
+        self._check_folds(rows, where)
+        folds = range(self.n_folds)
+        self.models = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_models)(self.booster, X, rows, self.folds != k) for k in folds
+        )
+        held = [np.flatnonzero(self.folds == k) for k in folds]
+        parts = [
+            self.from_models(models, safe_indexing(X, part))
+            for models, part in zip(self.models, held, strict=True)
+        ]
+        columns = np.empty((len(rows.y), parts[0].shape[1]))
+        columns[np.concatenate(held)] = np.concatenate(parts)
+        columns = np.column_stack([columns, *self._scores(X)])
+        self.scaler = StandardScaler().fit(columns, sample_weight=rows.weight)
+        self._name(rows)
+        return columns
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Columns of rows that were not fitted to, before standardisation."""
+        columns = np.mean([self.from_models(models, X) for models in self.models], axis=0)
+        return np.column_stack([columns, *self._scores(X)])
+
+    def scale(self, columns: FloatArray) -> FloatArray:
+        """Standardise."""
+        return np.asarray(self.scaler.transform(columns))
+
+    def from_models(self, models: _FoldModels, X: Any) -> FloatArray:
+        """Columns by the models of one fold."""
+        label, group = (np.asarray(model.predict_proba(X), dtype=np.float64) for model in models)
+        return probability_columns(label[:, 1], group[:, 1:], interactions=self.interactions)
+
+    def _scores(self, X: Any) -> list[FloatArray]:
+        return [_scorer_column(s, X, f"scorers[{i}]") for i, s in enumerate(self.scorers)]
+
+    def _name(self, rows: CodedRows) -> None:
+        others = [str(group) for group in rows.groups[1:]]
+        self.names = ["label logit", "label probability"]
+        self.names += [f"group probability[{group}]" for group in others]
+        if self.interactions:
+            self.names += [f"both probabilities[{group}]" for group in others]
+        self.names += [f"scorers[{i}]" for i in range(len(self.scorers))]
+
+    def _check_folds(self, rows: CodedRows, where: str) -> None:
+        """Refuse folds that are empty or whose models would not know all labels and groups."""
+        if len(rows.y) < self.n_folds:
+            raise ValueError(
+                f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows{where}."
+            )
+        levels = (("label", rows.classes), ("group", rows.groups))
+        for (what, names), (code, known) in zip(levels, _targets(rows), strict=True):
+            seen = np.zeros((self.n_folds, len(names)), dtype=bool)
+            seen[self.folds[known], code[known]] = True
+            few = np.flatnonzero(seen.sum(axis=0) < 2)
+            if len(few):
+                n = int(np.sum(code == few[0]))
+                raise ValueError(
+                    f"{what} '{names[few[0]]}' has {n} row{'s' * (n != 1)}{where}, too few for "
+                    f"{self.n_folds} folds: models fitted without that fold would not know it."
+                )
+
+
+def _check_kinds(X: pd.DataFrame) -> None:
+    """Refuse columns that are neither numbers nor categories."""
+    for name, dtype in X.dtypes.items():
+        if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype)):
+            raise ValueError(
+                f"column {name!r} of X is of type {dtype}; make it numbers, or categories with "
+                f"X.astype({{{name!r}: 'category'}})."
+            )
+
+
+class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
+    r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
+
+    Two boosted models, of the label and of the group given X, are fitted K times, each time without
+    one fold. The columns of a training row come from the models that have not seen it,
+
+    .. math:: \phi(x_i) = \big(\operatorname{logit} p_{-i},\; p_{-i},\; q_{-i}\big)(x_i), \qquad
+        p \approx P(y{=}1 \mid x),\quad q_k \approx P(z{=}k \mid x),
+
+    those of a new row are the mean over all K models. Standardised, they are the inputs of a
+    :class:`~evenhand.FairClassifier`: solver, frontier and selection are its own. Its score being
+    linear, the mean over the columns of the K models is the mean over the K scores.
+
+    Group and label are needed to fit, not to predict. But the model contains an estimate of the
+    group and uses it: see the user guide's page on boosting.
+
+    ``rate_``, ``accuracy_`` and ``frontier_`` are out of fold too: they are what models that had
+    not seen a row say of it. ``predict`` on the training rows gives other, better looking figures,
+    since all K models answer and most of them have seen the row.
+
+    Rows that ``selection`` holds out are set aside before boosting. No model has seen them, and all
+    K models answer for them, as they do for new rows.
+
+    Parameters
+    ----------
+    notion : str or list of str, default="statistical_parity"
+        Which rate the groups shall share, a name in :data:`evenhand.core.notions.NOTIONS`. Of
+        several, all must hold.
+    tau : float or list of float, default=0.8
+        Least ratio of the smallest to the largest group rate. Several notions may have a target
+        each.
+    classifier : FairClassifier, optional
+        The engine, with parameters of its own such as ``mu``; it is cloned. What is a parameter
+        here as well, such as ``tau``, is given here, and ``group_cuts`` is refused: the group is
+        not needed to predict.
+    booster : estimator, optional
+        Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
+        ``HistGradientBoostingClassifier(learning_rate=0.05, max_iter=400, max_leaf_nodes=15,
+        early_stopping=True)``: the usual one overfits tables of a few thousand rows.
+    n_folds : int, default=5
+        K.
+    interactions : bool, default=False
+        Add the columns :math:`p\,q_k`. Statistical parity does not need them; the optimum for rates
+        that depend on the label is bilinear in p and q.
+    scorers : sequence of fitted estimators, default=()
+        The score of each, ``decision_function`` or else the probability of its second class, is one
+        more column. They are given X without the group column and are never fitted, not even copies
+        of them. Use estimators that were fitted on other rows: no certificate holds for one that
+        has seen the held-out rows.
+    confidence : float, "certified" or None, default=0.9
+        How sure the target shall be, as in :class:`~evenhand.FairClassifier`: about this
+        probability, exactly 1 − ``delta`` on rows that boosting has not seen, or only on the rows
+        the point is chosen on.
+    selection : {"train", "holdout", "crossfit"}, default="train"
+        On which rows the point is chosen for ``tau``, as in :class:`~evenhand.FairClassifier`:
+        out of fold on those it was fitted to, on a share of the rows that boosting has not seen, or
+        out of the folds of ``cv`` more fits, boosting and all.
+    holdout : float, default=0.5
+        Share of the rows held out by ``selection="holdout"`` and ``confidence="certified"``.
+    cv : int, splitter or iterable, default=5
+        Folds of ``"crossfit"``, which are not the K above: each costs as much as the whole fit.
+    delta : float, default=0.05
+        Probability with which a certificate may be wrong.
+    sensitive_features : int, str or callable, optional
+        Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
+        index or name, which is then not an input, or a function of X.
+    min_group_size : int, default=30
+        Of more than two groups, those with fewer rows are fitted but neither compared nor guessed.
+        They are in ``small_groups_``.
+    pos_label : label, optional
+        The favourable label. By default the larger one, with a warning unless labels are 0/1,
+        −1/1, booleans or true/false.
+    survey_weights : bool, default=False
+        Whether ``sample_weight`` says how many people a row of a survey speaks for, as in
+        :class:`~evenhand.FairClassifier`.
+    bins : int or list of float, optional
+        The sensitive attribute is a number, such as age. Rates are compared between bins, as many
+        of equal size or those between the values given, and each bin has its probability column.
+    random_state : int, RandomState or None, default=None
+        Seed of folds, of boosting and, unless the engine has one of its own, of the rows held out.
+    n_jobs : int, optional
+        Folds fitted at once. Boosting uses several threads already; more jobs help on tables too
+        small for that.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels in sorted order.
+    groups_ : ndarray of shape (n_groups,)
+        The groups that are compared.
+    small_groups_ : dict
+        Groups too small to be compared, and how many rows they have.
+    classifier_ : FairClassifier
+        The fitted engine; ``classifier_.coef_`` are the weights of the standardised columns.
+    column_names_ : list of str
+        What the columns are.
+    models_ : list of pairs (label, group)
+        The boosted models that have not seen a fold.
+    folds_ : ndarray of shape (n_samples,)
+        Fold of each row of positive weight; −1 for rows held out.
+    columns_ : ndarray of shape (n_samples, n_columns)
+        Columns of those rows before standardisation: out of fold, or for rows held out the means
+        over the models, none of which has seen them.
+    scaler_ : StandardScaler
+        Standardises the columns.
+    frontier_ : Frontier
+        Accuracy and rate, out of fold, of every point worth choosing.
+    point_ : Point
+        The chosen point, with its figures out of fold.
+    held_out_ : HeldOut or None
+        Figures of the points that may be chosen on the held-out rows, or out of the folds of
+        ``cv``. None for ``"train"``.
+    answers_ : Answers
+        The point for every τ.
+    guarantee_ : Guarantee or None
+        What is certified, or what it would take. None unless ``confidence="certified"``.
+    trajectory_ : Trajectory
+        The engine's run.
+    rate_, accuracy_ : float
+        Rate and accuracy of the chosen point on the rows it was chosen on.
+    feasible_ : bool
+        Whether ``rate_`` reaches ``tau``; for ``"certified"``, whether the point is certified.
+    converged_ : bool
+        False if the engine's run diverged or was interrupted.
+    n_iter_ : int
+        Iterations of the engine.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from evenhand import FairBoostedClassifier
+    >>> from evenhand.datasets import load_german
+    >>> data = load_german()
+    >>> model = FairBoostedClassifier(
+    ...     tau=0.9, booster=HistGradientBoostingClassifier(max_iter=10), random_state=0)
+    >>> model = model.fit(data.data, data.target, sensitive_features=data.sensitive_features)
+    >>> model.feasible_, model.column_names_
+    (True, ['label logit', 'label probability', 'group probability[male]'])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **{name: FairClassifier._parameter_constraints[name] for name in SHARED},
+        "classifier": [FairClassifier, None],
+        "booster": [HasMethods(["fit", "predict_proba"]), None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "interactions": ["boolean"],
+        "scorers": [list, tuple],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        notion: str | Sequence[str] = "statistical_parity",
+        tau: float | Sequence[float] = 0.8,
+        *,
+        classifier: FairClassifier | None = None,
+        booster: Any = None,
+        n_folds: int = 5,
+        interactions: bool = False,
+        scorers: Sequence[Any] = (),
+        confidence: float | str | None = 0.9,
+        selection: str = "train",
+        holdout: float = 0.5,
+        cv: Any = 5,
+        delta: float = 0.05,
+        sensitive_features: int | str | Callable[[Any], Any] | None = None,
+        min_group_size: int = 30,
+        pos_label: Any = None,
+        survey_weights: bool = False,
+        bins: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.notion = notion
+        self.tau = tau
+        self.classifier = classifier
+        self.booster = booster
+        self.n_folds = n_folds
+        self.interactions = interactions
+        self.scorers = scorers
+        self.confidence = confidence
+        self.selection = selection
+        self.holdout = holdout
+        self.cv = cv
+        self.delta = delta
+        self.sensitive_features = sensitive_features
+        self.min_group_size = min_group_size
+        self.pos_label = pos_label
+        self.survey_weights = survey_weights
+        self.bins = bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = (
+            self.classifier is not None and self.classifier.extra_column == "noise"
+        )
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")  # the last of what a fit sets
+
+    def __sklearn_clone__(self) -> FairBoostedClassifier:
+        # clone would make unfitted copies of the scorers.
+        bare = copy(self)
+        bare.scorers = ()
+        other: FairBoostedClassifier = BaseEstimator.__sklearn_clone__(bare)
+        other.scorers = self.scorers
+        return other
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairBoostedClassifier:
+        """Fit the boosted models, and the classifier and its frontier on their columns.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs: numbers of any scales, in a DataFrame also pandas categories; NaN is a value
+            like others. Not sparse.
+        y : array-like of shape (n_samples,)
+            Two-valued labels of any type.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+            Group of each row, values of any type; several columns are crossed. Not needed if the
+            constructor's ``sensitive_features`` says where to find it; if both are given, this one
+            counts, and the column named there is still no input.
+        sample_weight : array-like of shape (n_samples,), optional
+            Row weights, for boosting, standardisation and rates. A row of weight 0 is as if not
+            there; one of weight 2 is not quite two rows, which would be in two folds.
+
+        Returns
+        -------
+        FairBoostedClassifier
+            The fitted estimator.
+        """
+        self._validate_params()
+        engine = self._engine()
+        for i, scorer in enumerate(self.scorers):
+            _check_scorer(scorer, f"scorers[{i}]")
+        check_labels(y)
+        where = self.sensitive_features
+        table = as_table(X) if isinstance(where, int | str) else X
+        column = group_column(table, where, sensitive_features)
+        X, y = self._check(table, column, y, reset=True)
+        weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
+        rows = code_rows(
+            np.arange(X.shape[0])[:, None],  # stands in for X, which may have categories
+            y,
+            find_groups(table, column, where, sensitive_features, used),
+            weight,
+            used,
+            None,
+            min_group_size=self.min_group_size,
+            bins=self.bins,
+            two_groups=False,
+        )
+        engine._check_labels(rows.classes)
+        labels = engine._label_order(rows.classes)
+        if labels[-1] != rows.classes[-1]:
+            rows = rows._replace(y=1 - rows.y)
+        random = check_random_state(self.random_state)
+        # Drawn for all rows before any are set aside: no draw depends on a label.
+        order = random.permutation(len(rows.y))
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        if engine.random_state is None:
+            engine.set_params(random_state=seed)
+        random = check_random_state(engine.random_state)
+        if engine.extra_column == "noise":
+            rows = rows._replace(extra=random.uniform(size=len(rows.y)))
+        kept: list[tuple[_Columns, NDArray[np.intp], FloatArray]] = []
+
+        def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
+            fitted = np.arange(len(rows.y)) if fitted is None else fitted
+            part, rest = take_rows(rows, fitted), take_rows(rows, held)
+            maker = self._maker(seed)
+            among = " to fit to" if len(held) else ""
+            columns = maker.fit(
+                safe_indexing(X, part.X[:, 0]),
+                part._replace(classes=labels),
+                order[fitted],
+                among,
+            )
+            others = scaled = np.empty((0, columns.shape[1]))
+            if len(held):
+                others = maker(safe_indexing(X, rest.X[:, 0]))
+                scaled = maker.scale(others)
+            if not kept:  # a cross-fit makes others later, of which only the counts are needed
+                folds, every = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
+                folds[fitted], every[fitted], every[held] = maker.folds, columns, others
+                kept.append((maker, folds, every))
+            inputs = np.arange(columns.shape[1])
+            return (
+                part._replace(X=maker.scale(columns), inputs=inputs),
+                rest._replace(X=scaled, inputs=inputs),
+            )
+
+        trouble = engine._learn(rows, random, view)
+        self._columns, self.folds_, self.columns_ = kept[0]
+        self.classes_, self._group_column = rows.classes, column
+        self.models_, self.scaler_ = self._columns.models, self._columns.scaler
+        self.column_names_ = self._columns.names
+        engine.n_features_in_ = len(self.column_names_)
+        self.classifier_ = engine._choose(trouble)
+        return self._adopt()
+
+    def _engine(self) -> FairClassifier:
+        """Clone the engine and give it what is decided here."""
+        engine = FairClassifier() if self.classifier is None else clone(self.classifier)
+        for name, usual in FairClassifier().get_params().items():
+            held = getattr(engine, name)
+            if name in SHARED and not (isinstance(held, type(usual)) and held == usual):
+                raise ValueError(
+                    f"classifier has {name}={held!r}; give {name} to FairBoostedClassifier itself."
+                )
+        if engine.group_cuts:
+            raise ValueError(
+                "classifier has group_cuts=True, which needs the group to predict; "
+                "FairBoostedClassifier does without it: use FairClassifier itself."
+            )
+        engine.set_params(**{name: getattr(self, name) for name in SHARED})
+        engine.set_params(sensitive_features=None)
+        engine._validate_params()
+        find_notion(self.notion, engine.degree, self.tau)  # its errors come before long work
+        return engine
+
+    def _maker(self, seed: int) -> _Columns:
+        return _Columns(
+            self.booster,
+            n_folds=self.n_folds,
+            interactions=self.interactions,
+            scorers=self.scorers,
+            n_jobs=self.n_jobs,
+            seed=seed,
+        )
+
+    def _check(self, X: Any, column: int | None, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Check X, and y if given, as scikit-learn does; leave out the group column.
+
+        A frame stays a frame, for its categories and for scorers that know its names.
+        """
+        table = blank_groups(as_table(X), column)
+        is_frame = hasattr(table, "iloc")
+        options: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        if is_frame:
+            _check_kinds(table)
+            if any(isinstance(kind, pd.CategoricalDtype) for kind in table.dtypes):
+                options = {"skip_check_array": True}
+        checked = validate_data(self, table, y, reset=reset, **options)
+        if isinstance(y, str) and y == "no_validation":
+            checked, y = checked, None
+        else:
+            checked, y = checked
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(table, y)
+        X = table if is_frame else checked
+        if column is not None:
+            if X.shape[1] == 1:
+                raise ValueError(
+                    "X has no column but the sensitive one; there is nothing to learn from."
+                )
+            others = np.delete(np.arange(X.shape[1]), column)
+            X = X.iloc[:, others] if is_frame else X[:, others]
+        return X if y is None else (X, y)
+
+    def _adopt(self) -> FairBoostedClassifier:
+        """Show the engine's findings as one's own."""
+        for name in FOUND:
+            setattr(self, name, getattr(self.classifier_, name))
+        return self
+
+    def at(self, tau: float) -> FairBoostedClassifier:
+        """Give the same fit at another target, without training.
+
+        Parameters
+        ----------
+        tau : float
+            The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
+            the others stay in proportion.
+
+        Returns
+        -------
+        FairBoostedClassifier
+            A fitted classifier; this one stays as it is.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        other.tau = tau
+        other._validate_params()
+        other.classifier_ = self.classifier_.at(tau)
+        other.tau = other.classifier_.tau
+        return other._adopt()
+
+    def columns(self, X: Any) -> FloatArray:
+        """Columns of new rows, standardised: the inputs of ``classifier_``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            In the order of ``column_names_``.
+        """
+        check_is_fitted(self)
+        X = self._check(X, self._group_column, reset=False)
+        return self._columns.scale(self._columns(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score less the chosen cut; positive means ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Mean score of the models, less the cut.
+        """
+        columns = self.columns(X)
+        return self.classifier_.decision_function(columns)
+
+    def predict(self, X: Any) -> Any:
+        """Predicted label of each row.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        columns = self.columns(X)
+        return self.classifier_.predict(columns)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Sigmoid of :meth:`decision_function`, a score between 0 and 1.
+
+        It is above one half where the prediction is positive, but it is not calibrated: fairness
+        and the cut move it away from the label's frequency.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])

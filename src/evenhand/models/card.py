@@ -1,0 +1,174 @@
+"""A fitted classifier at a glance, for notebooks: a few figures and a small frontier."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand.core.rates import rate_text
+
+__all__ = ["ShowsSummary", "summary_html"]
+
+WIDTH, HEIGHT, MARGIN = 280, 120, 14
+STYLE = (
+    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;display:inline-flex;gap:20px;"
+    "align-items:center;flex-wrap:wrap;border:1px solid #8886;border-radius:8px;padding:12px 16px"
+)
+
+
+def group_use(estimator: Any) -> str:
+    """Say how a fitted classifier, or a pipeline that ends in one, goes by the group to predict.
+
+    Empty if it does not: if two people who differ in nothing but the group get the same answer.
+    """
+    steps = dict(getattr(estimator, "steps", ()))
+    model = next(reversed(steps.values())) if steps else estimator
+    cuts = "each group has its own cut, the score above which the favourable answer is given"
+    ways = [cuts] if getattr(model, "needs_group", False) else []
+    sensitive = getattr(estimator, "sensitive_features", getattr(estimator, "sensitive", ()))
+    sensitive = [sensitive] if isinstance(sensitive, str) else sensitive
+    for plan in getattr(steps.get("encoder"), "plans_", ()):
+        if plan.column in sensitive and plan.kind != "dropped":
+            ways.append(f"the sensitive column {plan.column!r} is an input")
+    if not ways:
+        return ""
+    return (
+        f"The group decides: {', and '.join(ways)}. Where the law forbids that, do not use this "
+        "model."
+    )
+
+
+def _picture(model: Any) -> str:
+    """Draw the frontier: accuracy against rate, the target, the chosen point."""
+    front, point = model.frontier_, model.point_
+    if not len(front):
+        return ""
+    rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
+    # The last hair of rate may cost all accuracy; it is left out unless it was chosen.
+    shown = accuracy[(rate <= 0.995) | (np.arange(len(rate)) == len(rate) - 1)]
+    low, high = float(shown.min()), float(accuracy.max())
+    left = min(float(np.nanmin(rate)), float(np.max(model.tau)))
+
+    def place(r: float, a: float) -> tuple[float, float]:
+        x = MARGIN + (WIDTH - 2 * MARGIN) * (r - left) / max(1 - left, 1e-9)
+        share = max(a - low, 0.0) / max(high - low, 1e-9)
+        y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share
+        return round(x, 1), round(y, 1)
+
+    steps = [place(r, a) for r, a in zip(front.rate, front.accuracy, strict=True)]
+    line = " ".join(f"{x},{y}" for x, y in steps)
+    target = place(float(np.max(model.tau)), low)[0]
+    x, y = place(point.rate if point.rate == point.rate else left, point.accuracy)
+    fill = "#c8501e" if point.feasible else "none"
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="frontier: accuracy from {high:.3f} to {low:.3f} as the rate rises to 1">'
+        f'<line x1="{target}" x2="{target}" y1="{MARGIN / 2}" y2="{HEIGHT - MARGIN}" '
+        'stroke="currentColor" stroke-dasharray="3 3" opacity=".5"/>'
+        f'<polyline points="{line}" fill="none" stroke="#2f7fb8" stroke-width="2"/>'
+        f'<circle cx="{x}" cy="{y}" r="4.5" fill="{fill}" stroke="#c8501e" stroke-width="2"/>'
+        f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 1}" font-size="10" text-anchor="end" '
+        'fill="currentColor" opacity=".7">rate → 1</text>'
+        f'<text x="{MARGIN}" y="10" font-size="10" fill="currentColor" opacity=".7">accuracy ↑'
+        "</text></svg>"
+    )
+
+
+def _targets(model: Any) -> list[str]:
+    """Each notion with its target, in words; notions of one target together."""
+    notions = [model.notion] if isinstance(model.notion, str) else list(model.notion)
+    taus = np.broadcast_to(model.tau, (len(notions),)).tolist()
+    words = [notion.replace("_", " ") for notion in notions]
+    if len(set(taus)) == 1:
+        return [f"τ = {taus[0]:g}, {' and '.join(words)}"]
+    return [f"τ = {tau:.4g}, {word}" for tau, word in zip(taus, words, strict=True)]
+
+
+def _sure(fitted: Any, model: Any) -> str:
+    """Say how sure the target is and, if it is missed, which part can be relied on."""
+    if not isinstance(fitted._confidence, float):
+        return ""
+    sure = f" with a confidence of about {fitted._confidence:g}"
+    if model.feasible_ or not np.isfinite(fitted.rate_bound_):
+        return sure
+    tau = float(np.max(model.tau))
+    return f"{sure}: {rate_text(fitted.rate_bound_, tau)} can be relied on"
+
+
+def summary_html(estimator: Any) -> str:
+    """Write a short summary of a fitted classifier, with a small frontier.
+
+    Parameters
+    ----------
+    estimator : FairClassifier, FairBoostedClassifier or Pipeline that ends in one
+        Fitted.
+
+    Returns
+    -------
+    str
+        HTML; everything that came from data is escaped.
+    """
+    steps = [step for _, step in getattr(estimator, "steps", [])]
+    model = steps[-1] if steps else estimator
+    groups = model.groups_.tolist()
+    named = "; ".join(map(str, groups[:4])) + ("; …" if len(groups) > 4 else "")
+    mark, words = ("✓", "reached") if model.feasible_ else ("✗", "NOT reached")
+    inner = getattr(model, "classifier_", model)
+    targets = _targets(model)
+    rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
+    known = model.rate_ == model.rate_
+    shown = rate_text(model.rate_, float(np.max(model.tau))) if known else "unknown"
+    scale = " on the scale of the strictest target" if len(targets) > 1 else ""
+    labels = [str(inner._labels[c]) for c in model.frontier_.favourable]
+    rows = [
+        ("favourable answer", " or ".join(labels) + ", each" * (len(labels) > 1)),
+        *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
+        ("", f"{mark} {words} {inner._where}{_sure(inner, model)}"),
+        (rate, f"{shown} {inner._where}{scale}" if known else shown),
+        ("accuracy", f"{model.accuracy_:.4f}"),
+        ("groups", named),
+        ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
+    ]
+    if steps:
+        rows.insert(0, ("steps", " → ".join(type(step).__name__ for step in steps)))
+    cells = "".join(
+        f'<tr><td style="opacity:.7;padding:0 12px 0 0;text-align:left">{escape(name)}</td>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    use = group_use(estimator)
+    note = f'<p style="margin:4px 0;max-width:30em"><strong>{escape(use)}</strong></p>' * bool(use)
+    title = escape(type(estimator).__name__)
+    return (
+        f'<div style="{STYLE}"><div><strong>{title}</strong>{note}'
+        f'<table style="border:0;border-collapse:collapse;margin-top:4px">{cells}</table></div>'
+        f"{_picture(model)}</div>"
+    )
+
+
+class ShowsSummary:
+    """What a notebook shows of an estimator: once it is fitted, figures and a small frontier.
+
+    A mixin, before scikit-learn's classes. Until the fit, and where a pipeline ends in something
+    else, it is scikit-learn's box.
+    """
+
+    def _has_summary(self: Any) -> bool:
+        try:
+            check_is_fitted(self)
+        except NotFittedError:
+            return False
+        return hasattr(self[-1] if hasattr(self, "steps") else self, "frontier_")
+
+    def _repr_html_inner(self: Any) -> str:
+        return summary_html(self) if self._has_summary() else super()._repr_html_inner()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self: Any, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in shown and self._has_summary():
+            shown["text/html"] = summary_html(self)
+        return shown

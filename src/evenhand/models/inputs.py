@@ -1,0 +1,631 @@
+"""What users bring, checked and coded: groups, labels, weights, scales."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from datetime import date
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from evenhand._sklearn import check_sample_weight, safe_indexing
+from evenhand.core.groups import as_series, check_missing, crossed, group_codes, only_text, rising
+from evenhand.core.rows import Rows
+from evenhand.engines.coding import Coding, Facts, check_columns, check_numbers, column_sizes
+
+__all__ = [
+    "CodedRows",
+    "as_table",
+    "bin_edges",
+    "bin_names",
+    "blank_groups",
+    "check_labels",
+    "check_scales",
+    "check_sizes",
+    "check_weights",
+    "code_facts",
+    "code_known_groups",
+    "code_rows",
+    "compared_groups",
+    "find_groups",
+    "find_no_numbers",
+    "group_column",
+    "is_dask",
+    "is_tensor",
+    "merge_alike",
+    "on_host",
+    "take_rows",
+]
+
+# A number with more distinct values than this is a quantity, not a group.
+MAX_GROUP_VALUES = 20
+# Standard deviations further apart than this deserve a warning.
+MAX_SPREAD = 100
+# No table stands for so many rows.
+MOST_ROWS = 1e15
+# Characters of a value in an error.
+LONGEST = 60
+# Rows of which none may be alike if it is worth looking for such rows among all.
+SAMPLE_ROWS = 1 << 14
+# Rows compared at once when alike ones are merged.
+CHECK_ROWS = 8192
+
+
+def _named(value: Any) -> str:
+    """Write a value as it is in Python, a long one by its beginning."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _joined(texts: Sequence[str], most: int = 5) -> str:
+    """Name the first of many things, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" … and {more:,} more" if more > 0 else "")
+
+
+def _listed(values: Any, most: int = 5) -> str:
+    return _joined([_named(v) for v in values], most)
+
+
+Where = int | str | Callable[[Any], Any] | None
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is PyTorch's; it need not be installed."""
+    return type(X).__module__.split(".")[0] == "torch"
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask need not be installed."""
+    return hasattr(X, "__dask_graph__")
+
+
+def on_host(values: Any) -> Any:
+    """Give a tensor as NumPy's array; anything else as it is."""
+    if not is_tensor(values):
+        return values
+    from evenhand.engines.torch import as_plain
+
+    return as_plain(values).cpu().numpy()
+
+
+def as_table(X: Any) -> Any:
+    """X, as a pandas frame if it is another library's, so that columns can be found by name."""
+    if hasattr(X, "columns") and not hasattr(X, "iloc"):
+        return pd.DataFrame({name: np.asarray(X[name]) for name in X.columns})
+    return X
+
+
+def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
+    """Index of the column of X that is sensitive and no input, or None if there is none.
+
+    It holds the groups, unless ``fit`` was given others.
+    """
+    if where is None and sensitive_features is None:
+        raise ValueError(
+            "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
+            "(or a function of X) when making the classifier: sensitive_features=..."
+        )
+    if where is None or callable(where):
+        return None
+    named = isinstance(where, str)
+    if named and sensitive_features is not None and where not in getattr(X, "columns", ()):
+        return None
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2:
+        return None  # scikit-learn's checks refuse it
+    column = _named_column(X, str(where)) if named else int(where)
+    if not -shape[1] <= column < shape[1]:
+        raise ValueError(f"sensitive_features={where} is no column of X, which has {shape[1]}.")
+    return int(column) % int(shape[1])
+
+
+def check_labels(y: Any) -> None:
+    """Refuse labels of types without an order, and missing ones that are no numbers.
+
+    Missing ones among numbers scikit-learn sees.
+    """
+    if isinstance(y, list | tuple):
+        y = pd.Series(list(y), dtype=object)
+    if isinstance(getattr(y, "dtype", None), pd.CategoricalDtype):
+        y = pd.Series(np.asarray(y, dtype=object))
+    if isinstance(y, np.ndarray) and y.dtype == np.dtype(object) and y.ndim == 1:
+        y = pd.Series(y)
+    if isinstance(y, pd.Series):
+        check_missing(y, "y", "drop those rows (NaN is no label)")
+        if y.dtype == np.dtype(object):
+            with suppress(TypeError):  # lists and the like, which scikit-learn refuses
+                _check_label_values(pd.unique(y))
+
+
+@only_text()
+def _check_label_values(values: NDArray[Any]) -> None:
+    """Refuse distinct labels that are no plain values, or of several types."""
+    kinds = {type(value) for value in values}
+    if tuple in kinds:
+        raise ValueError("y has several values in a row, in tuples; give one label per row.")
+    rising(values, "y")
+    if bool in kinds and len(kinds) > 1:
+        raise ValueError(f"y mixes types ({_joined(sorted(k.__name__ for k in kinds))}); use one.")
+    for value in values:
+        str(value).encode()
+
+
+def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[Any, Any]:
+    r"""Check the weights and find the rows that have any; both None if there are none.
+
+    Those of a survey are brought to a sum of Kish's effective number of rows,
+    :math:`(\sum w)^2 / \sum w^2`.
+    """
+    if sample_weight is None:
+        return None, None
+    given = np.asarray(sample_weight)
+    if given.dtype.kind in "biuf" and not given.any():
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    if given.dtype.kind not in "biuf" and given.ndim == 1:
+        check_numbers(given, "sample_weight")
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    least, most = float(weight[weight > 0].min()), float(weight.max())
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    # Standard errors take a weight for a number of rows, of which each row is at least one.
+    mean = total / np.count_nonzero(weight)
+    _check_weight_range(least, most, total if mean >= 1 and not survey else 0.0)
+    if survey:
+        weight = weight * (total / (weight @ weight))
+    elif mean < 1:
+        weight = weight / mean
+    return weight, None if weight.all() else np.flatnonzero(weight)
+
+
+def _check_weight_range(least: float, most: float, total: float) -> None:
+    """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
+    if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
+        far = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {most:.3g}{far}; divide all weights by one "
+            "number, such as their mean."
+        )
+
+
+def find_groups(
+    X: Any, column: int | None, where: Where, sensitive_features: Any, used: Any
+) -> Any:
+    """Find the group of each used row: as given, else in a column of X or by a function of X."""
+    if sensitive_features is None and callable(where):
+        return where(X if used is None else safe_indexing(X, used))
+    if sensitive_features is not None or column is None:
+        values = crossed(sensitive_features, "sensitive_features")
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if len(values) != n_rows:
+            raise ValueError(
+                f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+                "rows."
+            )
+    elif hasattr(X, "iloc"):
+        values = X.iloc[:, column]
+    elif issparse(X):
+        values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
+    else:
+        dense = isinstance(X, np.ndarray) or is_tensor(X)
+        held = on_host(X[:, column]) if dense else [row[column] for row in X]
+        values = pd.Series(held).infer_objects()
+    if used is not None:
+        values = safe_indexing(values, used)
+    return values
+
+
+def _named_column(X: Any, name: str) -> int:
+    names = list(getattr(X, "columns", []))
+    if not names:
+        raise ValueError(
+            f"sensitive_features={name!r} names a column, but X has no column names; an earlier "
+            "step may have dropped them: call set_output(transform='pandas') on it, or give the "
+            "column's index."
+        )
+    if name not in names:
+        raise ValueError(
+            f"X has no column {name!r}, which sensitive_features names; earlier steps must keep "
+            f"it. X has {_listed(names, 10)}."
+        )
+    return names.index(name)
+
+
+def blank_groups(X: Any, column: int | None) -> Any:
+    """X with zeros in the group column, which is no input and may hold text."""
+    if column is None or issparse(X):
+        return X
+    if hasattr(X, "iloc"):
+        X = X.copy(deep=False)
+        if column < X.shape[1]:
+            X.isetitem(column, 0.0)
+        return X
+    X = np.array(X, dtype=None if hasattr(X, "dtype") else object)
+    if X.ndim == 2 and column < X.shape[1]:
+        X[:, column] = 0
+    return X
+
+
+def find_no_numbers(X: Any) -> tuple[Any, str] | None:
+    """Find the first column of X that holds text, dates or, in a frame, nothing: what it holds."""
+    if hasattr(X, "iloc"):
+        columns = [(name, X.iloc[:, j]) for j, name in enumerate(X.columns)]
+    else:
+        values = np.asarray(X, dtype=object)
+        columns = list(enumerate(values.T)) if values.ndim == 2 else []
+    for name, column in columns:
+        for value in pd.unique(pd.Series(column).astype(object)):
+            if isinstance(value, str):
+                try:
+                    float(value)
+                except ValueError:
+                    return name, f"text, such as {value!r}"
+            if isinstance(value, date | np.datetime64):
+                return name, f"dates, such as {value}"
+    for name, column in columns if hasattr(X, "iloc") else ():
+        n = int(pd.isna(column).sum())
+        if n:
+            return name, f"{n} missing value{'s' * (n > 1)} (NaN)"
+    return None
+
+
+def check_sizes(X: Any, names: Any = None) -> None:
+    """Refuse inputs so large that sums of their squares overflow, by the names of the columns."""
+    values = X.data if issparse(X) else X
+    limit = float(np.finfo(X.dtype).max) ** 0.25
+    if values.size and max(values.max(), -values.min()) > limit:
+        check_columns(column_sizes(X), X.dtype, names)
+
+
+class CodedRows(NamedTuple):
+    """The rows that count: inputs, numbers of the labels and of the groups, weights.
+
+    ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
+    the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
+    is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
+    column, if any. ``edges`` are those of the bins. If ``source`` has the rows, where an engine has
+    them, X, y, z and weight are None.
+    """
+
+    X: Any
+    y: NDArray[np.intp]
+    z: NDArray[np.intp]
+    weight: NDArray[np.float64] | None
+    inputs: NDArray[np.intp]
+    classes: NDArray[Any]
+    groups: NDArray[Any]
+    small: dict[Any, int]
+    quantity: NDArray[np.float64] | None = None
+    extra: NDArray[np.float64] | None = None
+    edges: NDArray[np.float64] | None = None
+    source: Rows | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+        return len(self.y) if self.source is None else self.source.n_samples
+
+    @property
+    def weighted(self) -> bool:
+        """Whether they have weights."""
+        return self.weight is not None if self.source is None else self.source.weighted
+
+
+def take_rows(rows: CodedRows, index: Any) -> CodedRows:
+    """Take some of the rows; classes and groups stay those of all."""
+    if rows.source is not None:
+        return rows._replace(source=rows.source.take(index))
+    weight, extra, quantity = (
+        None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
+    )
+    X, y, z = (v[index] for v in (rows.X, rows.y, rows.z))
+    return rows._replace(X=X, y=y, z=z, weight=weight, extra=extra, quantity=quantity)
+
+
+def code_rows(
+    X: Any,
+    y: Any,
+    groups: Any,
+    weight: Any,
+    used: Any,
+    column: int | None,
+    *,
+    min_group_size: int = 1,
+    bins: Any = None,
+    two_groups: bool = True,
+    two_labels: bool = True,
+) -> CodedRows:
+    """Code labels and groups, drop rows of zero weight, leave out the group column.
+
+    X, y and weight are of all rows, groups of the used ones.
+    """
+    check_classification_targets(y)
+    y, where = np.asarray(y), ""
+    if used is not None:
+        X, y, weight = X[used], y[used], weight[used]
+        where = " among the rows of positive weight"
+    quantity = edges = None
+    if bins is None:
+        levels, z = group_codes(groups)
+    else:
+        levels, z, quantity, edges = _binned(groups, bins, weight)
+    if len(z) != X.shape[0]:
+        raise ValueError(
+            f"sensitive_features gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
+        )
+    classes, y = _label_codes(y)
+    _check_classes(classes, levels, where, two_groups=two_groups, two_labels=two_labels, bins=bins)
+    levels, z, small = _large_enough(levels, z, min_group_size, where)
+    inputs = np.arange(X.shape[1])
+    if column is not None:
+        inputs = np.delete(inputs, column)
+        if not len(inputs):
+            raise ValueError(
+                "X has no column but the sensitive one; there is nothing to learn from."
+            )
+        X = X[:, inputs]
+    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
+
+
+def _label_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct labels, sorted, and the number of each row's: without sorting the rows."""
+    codes, found = pd.factorize(y)
+    classes, number = np.unique(np.asarray(found, dtype=y.dtype), return_inverse=True)
+    return classes, number[codes]
+
+
+def _check_classes(
+    classes: NDArray[Any],
+    levels: NDArray[Any],
+    where: str,
+    *,
+    two_groups: bool,
+    two_labels: bool,
+    bins: Any,
+) -> None:
+    """Refuse too few or too many labels or groups."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class, {_listed(classes)}{where}; a classifier needs two classes."
+        )
+    if two_labels and len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. "
+            f"y has {len(classes)} classes: {_listed(classes)}{where}."
+        )
+    if len(levels) < 2 or (two_groups and len(levels) > 2):
+        raise ValueError(
+            f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
+            f"{_listed(levels)}; {'two' if two_groups else 'at least two'} are compared."
+        )
+    if bins is None and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
+        raise ValueError(
+            f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
+            "which values are a group, or give them as text if each is one."
+        )
+
+
+def code_known_groups(
+    name: str,
+    groups: NDArray[Any],
+    sensitive_features: Any,
+    n_rows: int,
+    *,
+    small: Collection[Any] = (),
+    edges: NDArray[np.float64] | None = None,
+) -> NDArray[np.intp]:
+    """Index of each row's group among those seen in ``fit``; small ones have the last of all."""
+    if sensitive_features is None:
+        raise ValueError(
+            f"{name} needs the group of each row to predict: pass sensitive_features=..."
+        )
+    values = crossed(sensitive_features, "sensitive_features")
+    check_missing(values, "sensitive_features", "a group is never guessed")
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+            "rows."
+        )
+    if edges is not None:
+        z = np.searchsorted(edges, _numbers(values), side="right")
+        values = pd.Series(bin_names(edges)[z], index=values.index)
+    index = {group: i for i, group in enumerate(groups.tolist())}
+    index |= dict.fromkeys(small, len(groups))
+    codes = values.map(index)
+    if codes.isna().any() and edges is None:
+        # Models of earlier versions have a comma between the values of a crossed group.
+        codes = codes.fillna(crossed(sensitive_features, "sensitive_features", ", ").map(index))
+    if codes.isna().any():
+        unknown = values[codes.isna()].tolist()[0]
+        raise ValueError(
+            f"sensitive_features has the group {_named(unknown)}, which fit did not see; it saw "
+            f"{_listed(index)}."
+        )
+    return codes.to_numpy(dtype=np.intp)
+
+
+def _large_enough(
+    levels: NDArray[Any], z: NDArray[np.intp], least: int, where: str
+) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
+    """Give groups with too few rows the last number of all; two groups are always compared."""
+    kept, number, small = compared_groups(
+        levels, np.bincount(z, minlength=len(levels)), least, where
+    )
+    return kept, number[z], small
+
+
+def compared_groups(
+    levels: NDArray[Any], size: NDArray[Any], least: int, where: str = ""
+) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
+    """Find the groups to compare, the number of each group, and the sizes of the small ones."""
+    large = size >= least
+    if len(levels) == 2 or large.all():
+        return levels, np.arange(len(levels)), {}
+    if large.sum() < 2:
+        sizes = _joined([f"{_named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
+        raise ValueError(
+            f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
+            "groups, or lower min_group_size."
+        )
+    number = np.where(large, np.cumsum(large) - 1, large.sum())
+    small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
+    return levels[large], number, small
+
+
+def code_facts(
+    facts: Facts,
+    *,
+    names: Any,
+    min_group_size: int,
+    weighted: bool,
+    survey: bool,
+    flip: Any,
+) -> tuple[Coding, CodedRows]:
+    """Codes for a table in parts, from the facts of all, and the rows but for their source.
+
+    ``names`` are those of the columns of X, if it has any; ``flip(classes)`` says whether the first
+    of two labels is the favourable one.
+    """
+    total, squares, positive = facts.weight
+    if weighted and not positive:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    if not sum(facts.rows):
+        raise ValueError("X has no rows; there is nothing to learn from.")
+    dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
+    check_columns(facts.largest, dtype, names)
+    classes = np.asarray(facts.labels.index)
+    classes = classes[rising(classes, "y")]
+    if facts.label_kinds == {"U"}:
+        classes = classes.astype(str)  # as in memory
+    check_classification_targets(classes)
+    levels, codes = group_codes(facts.groups.index.to_series())
+    size = np.zeros(len(levels), dtype=np.intp)
+    size[codes] = facts.groups.to_numpy()
+    _check_classes(classes, levels, "", two_groups=False, two_labels=False, bins=None)
+    kept, number, small = compared_groups(levels, size, min_group_size)
+    per_weight = None
+    if weighted:
+        mean = total / positive
+        _check_weight_range(*facts.extremes, total if mean >= 1 and not survey else 0.0)
+        per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
+    order = classes[::-1] if flip(classes) else classes
+    coding = Coding(
+        {label: i for i, label in enumerate(order.tolist())},
+        dict(zip(levels.tolist(), number.tolist(), strict=True)),
+        dtype,
+        per_weight,
+    )
+    nothing: Any = None
+    inputs = np.arange(len(facts.largest))
+    return coding, CodedRows(nothing, nothing, nothing, None, inputs, classes, kept, small)
+
+
+def _binned(
+    values: Any, bins: Any, weight: Any
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Names of the bins, each row's bin, the attribute with mean 0 and deviation 1, the edges."""
+    series = as_series(values, "sensitive_features")
+    check_missing(series, "sensitive_features", "drop those rows")
+    value = _numbers(series)
+    edges = bin_edges(value, bins, weight)
+    names = bin_names(edges)
+    z = np.searchsorted(edges, value, side="right")
+    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
+    mean = np.average(value, weights=weight)
+    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
+    quantity = (value - mean) / (deviation or 1.0)
+    return names[held], np.searchsorted(held, z), quantity, edges
+
+
+def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:
+    """Edges of bins: those given, or those between so many bins of equal weight."""
+    if np.ndim(bins) == 0:
+        shares = np.arange(1, int(bins)) / int(bins)
+        order = np.argsort(value)
+        mass = np.cumsum(np.ones(len(value)) if weight is None else weight[order])
+        # A hair less, so that rounding of the sum does not move an edge.
+        at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
+        edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
+        return edges[edges > value.min()]
+    edges = np.unique(np.asarray(bins, dtype=np.float64))
+    if not np.isfinite(edges).all():
+        raise ValueError(f"bins={bins}; edges must be finite numbers.")
+    return edges
+
+
+def _numbers(series: pd.Series) -> NDArray[np.float64]:
+    """Values of an attribute that has bins."""
+    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
+        raise ValueError(
+            "bins=... is for a number such as age; sensitive_features holds no numbers."
+        )
+    value = series.to_numpy(dtype=np.float64)
+    if not np.isfinite(value).all():
+        raise ValueError("sensitive_features has infinite values; bins need numbers.")
+    return value
+
+
+def bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
+    """Names of the bins between edges, such as "below 30" and "30 to 45"."""
+    # All digits, because values find their bin by its name when predicting.
+    names = [f"below {edges[0]:.15g}"] if len(edges) else ["all"]
+    names += [f"{low:.15g} to {high:.15g}" for low, high in pairwise(edges)]
+    names += [f"from {edges[-1]:.15g}"] if len(edges) else []
+    return np.array(names)
+
+
+def merge_alike(rows: CodedRows) -> CodedRows:
+    """Make rows that are alike in everything one row of their summed weight.
+
+    Tables of few categories have few kinds of rows, and every sum over rows stays the same. Nothing
+    is done unless it leaves a quarter of the rows or fewer.
+    """
+    if rows.quantity is not None:
+        return rows  # hardly two are alike
+    X, n = rows.X, len(rows.y)
+    probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
+    # Of 16,384 rows some are alike if a quarter of all kinds is enough for up to millions of rows.
+    few = X[:: max(n // SAMPLE_ROWS, 1)]
+    if few.shape[0] > 1000 and len(np.unique(few @ probe)) == few.shape[0]:
+        return rows
+    kind = np.unique(X @ probe, return_inverse=True)[1]
+    kind = (kind * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    if len(first) > n // 4:
+        return rows
+    merged = X[first]
+    # Unlike rows may share a product with the probe, however unlikely.
+    for i in range(0, n, CHECK_ROWS):
+        part = slice(i, i + CHECK_ROWS)
+        unlike = merged[kind[part]] != X[part]
+        if unlike.nnz if issparse(X) else unlike.any():
+            return rows
+    weight = np.bincount(kind, weights=rows.weight, minlength=len(first)).astype(np.float64)
+    return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
+
+
+def check_scales(scale: NDArray[np.float64], names: Any, *, stacklevel: int = 3) -> None:
+    """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
+    varying = scale > 0
+    if not varying.any():
+        return
+    low, high = scale[varying].min(), scale.max()
+    if high <= MAX_SPREAD * low:
+        return
+    large = scale > np.sqrt(low * high)
+    small = varying & ~large
+    few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
+    warnings.warn(
+        f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
+        f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
+        "instance with StandardScaler; evenhand does not do it for you.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )

@@ -1,0 +1,168 @@
+"""Lines with bands, told apart without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand._extras import import_extra
+from evenhand.paper.experiments._fits import READINGS
+
+__all__ = ["ALL", "STYLES", "draw_over_rho", "grid", "legend", "lines"]
+
+ALL = "all"
+"""Reading of rows that are the same in every reading."""
+STYLES: dict[str, dict[str, Any]] = {
+    "AGD modified": {"color": "black", "linestyle": "-", "marker": "o"},
+    "AGD modified, τ = 0.8": {"color": "#56B4E9", "linestyle": "-", "marker": "D"},
+    "AGD modified, τ = 0.9": {"color": "black", "linestyle": "-", "marker": "o"},
+    "NGD modified": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    "AGD normal": {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
+    "NGD normal": {"color": "#7F7F7F", "linestyle": ":", "marker": "v"},
+    "accuracy only": {"color": "#009E73", "linestyle": "--", "marker": "P"},
+    "fairness only": {"color": "#CC79A7", "linestyle": ":", "marker": "X"},
+    "evenhand's defaults, τ = 0.9": {"color": "#56B4E9", "linestyle": "-", "marker": "*"},
+    "Zafar": {"color": "#009E73", "linestyle": "--", "marker": "s"},
+    "Zhang": {"color": "#E69F00", "linestyle": "-.", "marker": "^"},
+    "Zhang, equalised odds": {"color": "#CC79A7", "linestyle": ":", "marker": "v"},
+    "Celis": {"color": "#0072B2", "linestyle": "--", "marker": "D"},
+    "adversary and regulariser": {"color": "black", "linestyle": "-", "marker": "o"},
+    "adversary alone": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
+    "normal": {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
+    "modified": {"color": "black", "linestyle": "-", "marker": "o"},
+}
+"""How each line is drawn: colour, dashes and marker differ."""
+
+# Bands end where values do.
+LIMITS = {"rate": (0.0, 1.0), "accuracy": (0.0, 1.0), "cosine": (-1.0, 1.0)}
+
+
+def grid(rows: Sequence[str], columns: Sequence[str], *, width: float = 3.6) -> tuple[Any, Any]:
+    """Axes with a y label for each row and a title for each column."""
+    plt = import_extra("matplotlib.pyplot", "plot")
+    figure, axes = plt.subplots(
+        len(rows),
+        len(columns),
+        figsize=(width * len(columns) + 0.6, 2.5 * len(rows) + 0.9),
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax, name in zip(axes[0], columns, strict=True):
+        ax.set_title(name, fontsize="medium")
+    for line, name in zip(axes, rows, strict=True):
+        line[0].set_ylabel(name)
+        for ax in line:
+            ax.grid(alpha=0.25)
+            ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def lines(
+    ax: Any,
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    styles: Mapping[str, Mapping[str, Any]] = STYLES,
+    every: int = 1,
+) -> None:
+    """Mean of ``y`` over the seeds against ``x``, a line for each value of ``by``, ± one sd.
+
+    A mean is over the seeds at which the value is defined; where it never is, the line has a gap.
+    """
+    for name, part in table.groupby(by, sort=False):
+        groups = part.groupby(x)[y]
+        mean, spread = groups.mean(), groups.std(ddof=0).fillna(0.0)
+        style = dict(styles.get(str(name), {}))
+        ax.plot(
+            mean.index,
+            mean,
+            label=str(name),
+            linewidth=1.5,
+            markersize=4.5,
+            markevery=every,
+            **style,
+        )
+        low, high = LIMITS.get(y, (-np.inf, np.inf))
+        ax.fill_between(
+            np.asarray(mean.index, dtype=float),
+            (mean - spread).clip(low, high),
+            (mean + spread).clip(low, high),
+            color=style.get("color"),
+            alpha=0.15,
+            linewidth=0,
+        )
+
+
+def legend(figure: Any, axes: Any, ncols: int = 5) -> None:
+    """One legend below all axes."""
+    found: dict[str, Any] = {}
+    for ax in np.ravel(axes):
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=min(len(found), ncols),
+        frameon=False,
+        fontsize="small",
+    )
+
+
+def _mark_missing(ax: Any, table: pd.DataFrame) -> None:
+    """Name the runs without a rate: a cross at the foot for each method and correlation."""
+    names = list(dict.fromkeys(table["name"]))
+    width = 0.004
+    for i, name in enumerate(names):
+        part = table[table["name"] == name]
+        share = part["rate"].isna().groupby(part["rho"]).mean()
+        share = share[share > 0]
+        if not share.empty:
+            ax.plot(
+                share.index + width * (i - (len(names) - 1) / 2),
+                np.full(len(share), 0.03),
+                linestyle="",
+                marker="x",
+                markersize=6,
+                markeredgewidth=1.6,
+                color=STYLES[name]["color"],
+                label=f"{name}: runs without a rate",
+                zorder=4,
+            )
+
+
+def draw_over_rho(
+    table: pd.DataFrame,
+    rows: Sequence[str],
+    *,
+    columns: Sequence[str] = ("accuracy", "rate"),
+    rates: bool = True,
+    missing: bool = False,
+) -> Any:
+    """Draw a column of axes for each reading and a row for each measure, over the correlation.
+
+    Rows of the table whose reading is ``ALL`` are the same in all readings. ``rates``: the second
+    measure is a ratio. ``missing``: runs without a rate are marked.
+    """
+    figure, axes = grid(rows, list(READINGS))
+    for j, reading in enumerate(READINGS):
+        part = table[table["reading"].isin([reading, ALL])]
+        for k, what in enumerate(columns):
+            lines(axes[k][j], part, "rho", what, "name")
+        if rates:
+            axes[1][j].set_ylim(0, 1.02)
+        else:
+            for ax in axes[:, j]:
+                ax.axhline(0, color="0.5", linewidth=0.8)
+        if missing:
+            _mark_missing(axes[1][j], part)
+        axes[-1][j].set_xlabel("correlation of label and group")
+    legend(figure, axes, ncols=4)
+    return figure

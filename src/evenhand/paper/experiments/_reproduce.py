@@ -1,0 +1,146 @@
+"""All experiments, and one function that runs and judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+
+from evenhand._atomic import write_atomically
+from evenhand._extras import import_extra
+from evenhand.models.progress import job_bar
+from evenhand.paper.experiments._claims import Verdict, claims_markdown, judge_all
+from evenhand.paper.experiments._fits import SEEDS, SETTINGS
+from evenhand.paper.experiments._runner import (
+    Experiment,
+    finished,
+    run_experiments,
+    versions,
+)
+from evenhand.paper.experiments.alone import ALONE
+from evenhand.paper.experiments.bounds import BOUNDS
+from evenhand.paper.experiments.counterexample import COUNTEREXAMPLE
+from evenhand.paper.experiments.curves import CURVES, ITERATION_50
+from evenhand.paper.experiments.data import DATA
+from evenhand.paper.experiments.exponents import EXPONENTS
+from evenhand.paper.experiments.noise import NOISE
+from evenhand.paper.experiments.rivals import DISCOVERY_COARSE, DISCOVERY_FULL, RIVALS
+from evenhand.paper.experiments.targets import TARGETS
+from evenhand.paper.experiments.updates import UPDATES
+
+__all__ = ["EXPERIMENTS", "reproduce"]
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        DATA,
+        CURVES,
+        ITERATION_50,
+        UPDATES,
+        RIVALS,
+        TARGETS,
+        NOISE,
+        EXPONENTS,
+        DISCOVERY_FULL,
+        DISCOVERY_COARSE,
+        ALONE,
+        COUNTEREXAMPLE,
+        BOUNDS,
+    )
+}
+"""The experiments by name, in the order of the paper."""
+
+
+def _chosen(names: Iterable[str] | None) -> list[Experiment]:
+    wanted = list(names or EXPERIMENTS)
+    for name in wanted:
+        if name not in EXPERIMENTS:
+            known = ", ".join(EXPERIMENTS)
+            raise ValueError(f"there is no experiment {name!r}; there are: {known}.")
+    chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
+    import_extra("matplotlib", "plot")
+    for package in dict.fromkeys(package for e in chosen for package in e.needs):
+        if find_spec(package) is None:
+            needing = ", ".join(e.name for e in chosen if package in e.needs)
+            raise ImportError(
+                f"{package} is needed by {needing}: pip install 'evenhand[peers]', or name the "
+                "experiments to run."
+            )
+    return chosen
+
+
+def _check_kind(folder: Path, quick: bool) -> None:
+    """Refuse to put a quick run where a full one is, or the other way round."""
+    note, kind = folder / "cells" / "kind.txt", "quick" if quick else "full"
+    found = note.read_text(encoding="utf-8").strip() if note.exists() else kind
+    if found != kind:
+        raise ValueError(
+            f"{folder} holds a {found} run; give the {kind} one another folder with out=... "
+            "(--out on the command line)."
+        )
+    write_atomically(note, lambda file: file.write(kind.encode()))
+
+
+def reproduce(
+    names: Iterable[str] | None = None,
+    *,
+    out: str | PathLike[str] = "reproduction",
+    quick: bool = False,
+    n_jobs: int | None = -1,
+    verbose: int = 0,
+) -> list[Verdict]:
+    """Run experiments of the paper and judge its claims.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Which of :data:`EXPERIMENTS`; all by default.
+    out : path, default="reproduction"
+        Folder for ``<name>.csv``, ``<name>.png``, ``<name>.svg`` and ``claims.md``. Results of
+        single runs are kept in ``cells`` there: what is interrupted goes on where it stopped. Until
+        all experiments have been run there, the claims of those that have are in
+        ``claims-partial.md``.
+    quick : bool, default=False
+        One seed, few correlations: a look, in about a minute on two idle cores, not a result.
+    n_jobs : int, optional
+        Runs at a time; −1, the default, is one for each core.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    list of Verdict
+        The claims of these experiments, judged.
+
+    Examples
+    --------
+    >>> from evenhand.paper.experiments import reproduce
+    >>> verdicts = reproduce(["data"], out="/tmp/data", quick=True)  # doctest: +SKIP
+    """
+    chosen, folder = _chosen(names), Path(out)
+    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    _check_kind(folder, quick)
+    total = sum(len(experiment.cells(quick)) for experiment in chosen)
+    with job_bar(verbose, total) as advance:
+        run = run_experiments(chosen, folder, quick=quick, n_jobs=n_jobs, advance=advance)
+        tables = {experiment.name: table for experiment, table in run}
+    for name, experiment in EXPERIMENTS.items():
+        earlier = None if name in tables else finished(experiment, folder, quick=quick)
+        if earlier is not None:
+            tables[name] = earlier
+    known = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
+    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in known)
+    command = "evenhand reproduce" + " --quick" * quick
+    notes = [
+        f"Splits are 70/30, stratified on label and group; {SEEDS} seeds. {SETTINGS}",
+        f"Made by `{command}` with {versions()}.",
+    ]
+    if quick:
+        notes.insert(0, "**A quick run: one seed, few correlations. A look, not a result.**")
+    text = claims_markdown(verdicts, known, notes)
+    # A part never takes the place of the whole.
+    file = "claims.md" if len(known) == len(EXPERIMENTS) else "claims-partial.md"
+    write_atomically(folder / file, lambda handle: handle.write(text.encode()))
+    names = {experiment.name for experiment in chosen}
+    return [verdict for verdict in verdicts if verdict.experiment in names]

@@ -1,0 +1,217 @@
+"""Experiments as records, and the runner: each cell is run once, and what came out is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+import json
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+import evenhand
+from evenhand._atomic import write_atomically
+from evenhand._extras import package_version
+from evenhand.paper.experiments._claims import Claim
+
+__all__ = ["Cell", "Experiment", "Rows", "finished", "run_experiments", "versions"]
+
+Cell = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+# What shows a result and cannot change it.
+_SHOWS = {"cli.py", "__main__.py", "displays.py", "progress.py"}
+# Functions whose sources are part of a cell's content; the library's are as a whole.
+_OURS: tuple[str, ...] = ("evenhand.paper.experiments",)
+_PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of the paper.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line and of its files.
+    title : str
+        What it shows, in a line.
+    cells : callable ``(quick) -> list of dict``
+        The grid: each cell is a small dictionary of numbers and strings, its seed among them.
+    run : callable ``(**cell) -> list of dict``
+        Rows of the table for one cell; a function of the cell alone.
+    draw : callable ``(table) -> Figure``
+        The picture.
+    caption : str
+        What a reader must know to judge the picture.
+    claims : tuple of Claim
+        The paper's statements that its table decides.
+    needs : tuple of str, default=()
+        Packages of the extra ``peers`` that it cannot do without.
+    """
+
+    name: str
+    title: str
+    cells: Callable[[bool], list[Cell]]
+    run: Callable[..., Rows]
+    draw: Callable[[pd.DataFrame], Any]
+    caption: str
+    claims: tuple[Claim, ...]
+    needs: tuple[str, ...] = ()
+
+
+@cache
+def _library_hash() -> str:
+    """Hash of the library's sources and data that results depend on."""
+    root = Path(evenhand.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        if path.parent.name not in ("experiments", "__pycache__") and path.name not in _SHOWS:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names that a piece of code may look up, in nested functions too."""
+    nested = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
+    """Give the source of a function and of what it uses from the experiments, constants too."""
+    function = inspect.unwrap(function)
+    seen[function.__qualname__] = inspect.getsource(function)
+    for name in sorted(_names(function.__code__)):
+        used = function.__globals__.get(name)
+        inner = inspect.unwrap(used) if callable(used) else used
+        if isinstance(inner, types.FunctionType):
+            ours = inner.__module__.startswith(_OURS)
+            if ours and inner.__qualname__ not in seen:
+                _sources(inner, seen)
+        elif isinstance(used, (str, int, float, tuple, list, dict)):
+            # What is not plain data comes from the library, whose sources are hashed anyway.
+            with suppress(TypeError, ValueError):
+                seen[name] = json.dumps(used)
+    return seen
+
+
+def _cells(experiment: Experiment, out: Path, quick: bool) -> Iterator[tuple[Cell, Path]]:
+    """Each cell and its file, named by content: values, the code that runs it, versions."""
+    code, library = _sources(experiment.run, {}), _library_hash()
+    for cell in experiment.cells(quick):
+        content = {"cell": cell, "library": library, "code": code, "versions": versions()}
+        key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        yield cell, out / "cells" / f"{experiment.name}-{key[:24]}.json"
+
+
+@cache
+def versions() -> str:
+    """Versions that results are made with."""
+    return ", ".join(f"{package} {package_version(package)}" for package in _PACKAGES)
+
+
+def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
+    text = json.dumps([{**cell, **row} for row in experiment.run(**cell)])
+    write_atomically(path, lambda file: file.write(text.encode()))
+    return experiment.name
+
+
+def _read_cell(cell: Cell, path: Path) -> Rows | None:
+    """Read what a cell gave, if it is there and whole."""
+    try:
+        rows: Rows = json.loads(path.read_text(encoding="utf-8"))
+        whole = bool(rows) and all(cell.items() <= row.items() for row in rows)
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        return None
+    return rows if whole else None
+
+
+def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame | None:
+    """Table of an experiment all of whose cells have been run already."""
+    rows: Rows = []
+    for cell, path in _cells(experiment, out, quick):
+        found = _read_cell(cell, path)
+        if found is None:
+            return None
+        rows += found
+    return pd.DataFrame(rows)
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    quick: bool = False,
+    n_jobs: int | None = None,
+    advance: Callable[[str], None] = lambda what: None,
+) -> Iterator[tuple[Experiment, pd.DataFrame]]:
+    """Run the cells that have not been run yet; write table and pictures of what is complete.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What to run; the cells of all of them share the workers.
+    out : Path
+        Folder of the results: ``<name>.csv``, ``<name>.png``, ``<name>.svg``, and a folder
+        ``cells`` with a file for each cell, which an interrupted run finds again.
+    quick : bool, default=False
+        The small grid.
+    n_jobs : int, optional
+        Cells at a time.
+    advance : callable, optional
+        Told of each cell that is done.
+
+    Yields
+    ------
+    tuple of (Experiment, DataFrame)
+        An experiment that is complete, and its table: a row for each cell and measurement.
+    """
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    jobs, left = [], {}
+    for experiment in experiments:
+        name, cells = experiment.name, list(_cells(experiment, out, quick))
+        todo = [(experiment, cell, path) for cell, path in cells if _read_cell(cell, path) is None]
+        jobs += todo
+        left[name] = len(todo)
+        for _ in range(len(cells) - len(todo)):
+            advance(name)
+    complete = iter(experiments)
+    waiting = next(complete, None)
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for done in itertools.chain([None], pool(delayed(_run_cell)(*job) for job in jobs)):
+        if done is not None:
+            left[done] -= 1
+            advance(done)
+        while waiting is not None and not left[waiting.name]:
+            table = finished(waiting, out, quick=quick)
+            if table is None:
+                raise OSError(0, "results of finished runs are gone", str(out / "cells"))
+            _write(waiting, table, out)
+            yield waiting, table
+            waiting = next(complete, None)
+
+
+def _write(experiment: Experiment, table: pd.DataFrame, out: Path) -> None:
+    """Write an experiment's table and its picture, as PNG and as SVG."""
+    # Imported where it is drawn: the library itself does not need matplotlib.
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    dated = table.assign(versions=versions())
+    write_atomically(out / f"{experiment.name}.csv", lambda file: dated.to_csv(file, index=False))
+    # Text stays text in the SVG, and the same table gives the same bytes.
+    style: Any = {"svg.hashsalt": "evenhand", "svg.fonttype": "none", "font.size": 9.5}
+    with mpl.rc_context(style):
+        figure = experiment.draw(table)
+        for kind, options in (("png", {"dpi": 130}), ("svg", {"metadata": {"Date": None}})):
+            save = partial(figure.savefig, format=kind, **options)
+            write_atomically(out / f"{experiment.name}.{kind}", save)
+        plt.close(figure)

@@ -1,0 +1,182 @@
+"""Where the normal update cannot become fair, and the identity that the projection rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.core.rates import RATES
+from evenhand.datasets import make_counterexample
+from evenhand.paper.experiments._claims import Claim, Finding
+from evenhand.paper.experiments._draw import grid, legend, lines
+from evenhand.paper.experiments._fits import ADULT, READINGS, iterations, problem, split
+from evenhand.paper.experiments._runner import Cell, Experiment, Rows
+
+__all__ = ["COUNTEREXAMPLE"]
+
+EXAMPLE = "counter-example"
+_ROWS = {
+    "rate": "training rate\n(counter-example)",
+    "cosine": "cosine of the gradients\n(counter-example)",
+    "identity": "relative error of the\nidentity (both data)",
+}
+
+
+def cells(quick: bool) -> list[Cell]:
+    """Twenty draws of the example, and Adult."""
+    example = [{"data": EXAMPLE, "seed": seed} for seed in range(3 if quick else 20)]
+    return [*example, {"data": "Adult", "seed": 0}]
+
+
+def run(data: str, seed: int) -> Rows:
+    r"""Rate, and how the gradients lie, at every iteration of NGD with either update.
+
+    ``cosine`` is that of the angle between :math:`g_C` and :math:`g_F`; ``away`` says whether the
+    direction d goes down in the fairness objective, :math:`\langle g_F, d\rangle > 0`;
+    ``identity`` is the relative error of :math:`\langle g_F, d\rangle = -\alpha\|g_F\|^2`.
+    """
+    if data == EXAMPLE:
+        X, y, z = make_counterexample(random_state=seed, return_X_y_z=True)
+    else:
+        part = split(ADULT, seed)
+        X, y, z = part.X_train, part.y_train, part.z_train
+    rate = RATES["selection_rate"]
+    rows = []
+    for reading in READINGS:
+        oracle = problem(X, y, z, reading)
+        for update in ("modified", "normal"):
+            for it in iterations(oracle, reading, "NGD", update):
+                m, alpha = it.moments, it.alpha
+                norm_c, norm_f = np.linalg.norm(m.grad_c), np.linalg.norm(m.grad_f)
+                inner, along = m.grad_f @ it.direction, alpha * norm_f**2
+                size = norm_f * (norm_c + alpha * norm_f)
+                share = rate.per_group(m.counts)
+                rows.append(
+                    {
+                        "reading": reading,
+                        "name": update,
+                        "iteration": it.t,
+                        "rate": float(rate.ratio(m.counts)),
+                        "eligible": bool(share.min() >= 0.01 and share.max() <= 0.99),
+                        "cosine": float(m.grad_c @ m.grad_f / (norm_c * norm_f)) if size else None,
+                        "away": bool(inner > 0) if size else None,
+                        "identity": float(abs(inner + along) / size) if size else None,
+                    }
+                )
+    return rows
+
+
+def draw(table: pd.DataFrame) -> Any:
+    """Columns are readings; rate, cosine and identity over the iterations."""
+    figure, axes = grid(list(_ROWS.values()), list(READINGS))
+    example = table[table["data"] == EXAMPLE]
+    for j, reading in enumerate(READINGS):
+        part = example[example["reading"] == reading]
+        for k, what in enumerate(("rate", "cosine")):
+            lines(axes[k][j], part, "iteration", what, "name", every=20)
+        axes[0][j].set_ylim(0, 1.02)
+        axes[0][j].axhline(0.8, color="0.4", linewidth=0.8)
+        axes[1][j].axhline(0, color="0.4", linewidth=0.8)
+        modified = table[(table["reading"] == reading) & (table["name"] == "modified")]
+        worst = modified.groupby("iteration")["identity"].max().clip(lower=1e-17)
+        axes[2][j].semilogy(worst.index, worst, color="black", linewidth=1.5)
+        axes[2][j].set_ylim(1e-17, 1)
+        axes[2][j].set_xlabel("iteration")
+    legend(figure, axes)
+    return figure
+
+
+def _part(table: pd.DataFrame, reading: str, update: str) -> pd.DataFrame:
+    here = (table["reading"] == reading) & (table["name"] == update) & (table["data"] == EXAMPLE)
+    return table[here]
+
+
+def _highest(table: pd.DataFrame, reading: str, update: str) -> pd.Series:
+    """Highest rate of each draw; with the modified update an answer of one kind does not count."""
+    part = _part(table, reading, update)
+    rate = part["rate"].where(part["eligible"] | (update == "normal"))
+    return rate.groupby(part["seed"]).max().fillna(0.0)
+
+
+def _exists(table: pd.DataFrame, reading: str) -> Finding:
+    normal, modified = (_highest(table, reading, name) for name in ("normal", "modified"))
+    both = (normal < 0.8) & (modified >= 0.8)
+    return Finding(f"{both.sum()} of {len(both)} draws", bool(both.any()))
+
+
+def _stays_unfair(table: pd.DataFrame, reading: str) -> Finding:
+    top = _highest(table, reading, "normal")
+    text = f"{(top < 0.8).sum()} of {len(top)} draws, highest rate {top.max():.2f}"
+    return Finding(text, bool((top < 0.8).all()))
+
+
+def _becomes_fair(table: pd.DataFrame, reading: str) -> Finding:
+    top = _highest(table, reading, "modified")
+    text = f"{(top >= 0.8).sum()} of {len(top)} draws, least of the highest {top.min():.2f}"
+    return Finding(text, bool((top >= 0.8).all()))
+
+
+def _leads_away(table: pd.DataFrame, reading: str) -> Finding:
+    share = float(_part(table, reading, "normal")["away"].dropna().astype(float).mean())
+    return Finding(f"{share:.0%} of iterations", share == 1.0)
+
+
+def _identity(table: pd.DataFrame, reading: str) -> Finding:
+    part = table[(table["reading"] == reading) & (table["name"] == "modified")]
+    worst = float(part["identity"].max())
+    return Finding(f"largest {worst:.0e} in {part['identity'].count()} iterations", worst <= 1e-10)
+
+
+COUNTEREXAMPLE = Experiment(
+    name="counterexample",
+    title="The counter-example and the projection identity",
+    cells=cells,
+    run=run,
+    draw=draw,
+    caption=(
+        "Made data: most of group 0 have label 0, and an input follows the group. NGD with either "
+        "update, means over the draws with bands of one standard deviation; the line is rate 0.8. "
+        "A positive cosine: descending the classification loss means descending the fairness "
+        "objective. Bottom: largest relative error, over the draws and Adult, of "
+        "⟨g_F, d⟩ = −α‖g_F‖² for the modified direction d (errors below 10⁻¹⁷ are drawn there)."
+    ),
+    claims=(
+        Claim(
+            "There are data on which the normal update never becomes fair and the modified one "
+            "does",
+            "Section 6.1",
+            "a draw of the counter-example in which no iterate of NGD normal has a training rate "
+            "of 0.8 and one of NGD modified has, with between 1% and 99% of each group called "
+            "positive (test added after the first full run)",
+            _exists,
+        ),
+        Claim(
+            "On skewed data the normal update never becomes fair",
+            "Section 6.1",
+            "no iterate of NGD normal has a training rate of 0.8, in any draw of the "
+            "counter-example",
+            _stays_unfair,
+        ),
+        Claim(
+            "There the fairness objective falls at every iteration of the normal update",
+            "Section 6.1",
+            "⟨g_F, d⟩ > 0 at every iteration with a g_F other than 0",
+            _leads_away,
+        ),
+        Claim(
+            "With the projection removed this does not happen",
+            "Section 6.1",
+            "in every draw an iterate of NGD modified has a training rate of 0.8 and calls between "
+            "1% and 99% of each group positive",
+            _becomes_fair,
+        ),
+        Claim(
+            "The modified direction's inner product with g_F is −α‖g_F‖²",
+            "Section 6.1",
+            "relative error at most 1e-10 at every iteration, on the example and on Adult",
+            _identity,
+        ),
+    ),
+)

@@ -1,0 +1,308 @@
+"""The methods of the paper's comparison over the correlation, for either notion."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pandas as pd
+
+from evenhand.datasets import Split
+from evenhand.models.classifier import FairClassifier
+from evenhand.paper.experiments._claims import Claim, Finding, dagger, means
+from evenhand.paper.experiments._draw import ALL, draw_over_rho
+from evenhand.paper.experiments._fits import (
+    ADULT,
+    DISCOVERY,
+    READINGS,
+    RHOS,
+    fit,
+    grid_of,
+    measure,
+    split,
+)
+from evenhand.paper.experiments._runner import Cell, Experiment, Rows
+from evenhand.peers import CelisClassifier, ZafarClassifier, ZhangClassifier
+
+__all__ = ["DISCOVERY_COARSE", "DISCOVERY_FULL", "RIVALS"]
+
+TAU = 0.9
+OURS, DEFAULTS = "AGD modified, τ = 0.9", "evenhand's defaults, τ = 0.9"
+ZHANG_EO = "Zhang, equalised odds"
+
+
+def cells(quick: bool) -> list[Cell]:
+    """Give correlations and seeds; a quick look has two correlations, as fits take seconds."""
+    return grid_of(quick, (ADULT, 0.8) if quick else RHOS)
+
+
+def _run(part: Split, ours: dict[str, Any], others: dict[str, Any], rate: str) -> Rows:
+    """Measure our fits in each reading and the others', which are fitted once."""
+    rows: Rows = []
+
+    def add(reading: str, name: str, model: Any) -> None:
+        found = measure(part.y_test, model.predict(part.X_test), part.z_test, rate)
+        rows.append({"reading": reading, "name": name, "error": "none"} | found)
+
+    for reading in READINGS:
+        add(reading, OURS, fit(part, reading, "AGD", tau=TAU, **ours[reading]))
+    for name, peer in others.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+            except (RuntimeError, ValueError) as error:
+                # accuracy and rate are there, undefined: a failure is shown, not dropped
+                nothing = dict.fromkeys(("accuracy", "rate", "positives", "constant"))
+                rows.append({"reading": ALL, "name": name, "error": str(error)} | nothing)
+                continue
+        add(ALL, name, peer)
+    return rows
+
+
+def run(rho: float, seed: int) -> Rows:
+    """Test accuracy and statistical rate of ours in each reading, and of the others."""
+    others = {
+        DEFAULTS: FairClassifier(tau=TAU, confidence=None),
+        "Zafar": ZafarClassifier(covariance_bound=0.0),
+        "Zhang": ZhangClassifier("demographic_parity", random_state=seed),
+        ZHANG_EO: ZhangClassifier("equalized_odds", random_state=seed),
+        "Celis": CelisClassifier(tau=TAU),
+    }
+    return _run(split(rho, seed), {key: {} for key in READINGS}, others, "selection_rate")
+
+
+def run_discovery(rho: float, seed: int, encoding: str) -> Rows:
+    """Test accuracy and false discovery ratio of ours in each reading, and of the others."""
+    notion = "false_discovery"
+    others = {
+        DEFAULTS: FairClassifier(notion, tau=TAU, confidence=None),
+        "Zafar": ZafarClassifier(covariance_bound=0.0),
+        ZHANG_EO: ZhangClassifier("equalized_odds", random_state=seed),
+        "Celis": CelisClassifier(notion, tau=TAU),
+    }
+    return _run(split(rho, seed, encoding), DISCOVERY, others, "false_discovery_rate")
+
+
+def draw(table: pd.DataFrame) -> Any:
+    """Columns are readings of ours, with the same rivals in each."""
+    return draw_over_rho(table, ["test accuracy", "test statistical rate"], missing=True)
+
+
+def draw_discovery(table: pd.DataFrame) -> Any:
+    """Columns are readings of ours, with the same rivals in each."""
+    return draw_over_rho(table, ["test accuracy", "test false discovery ratio"], missing=True)
+
+
+def _against(table: pd.DataFrame, reading: str, names: tuple[str, ...]) -> tuple[Any, Any]:
+    """Our means over ρ and those of the rivals, rivals by name."""
+    ours = means(table, "rho", reading=reading, name=OURS)
+    return ours, {name: means(table, "rho", reading=ALL, name=name) for name in names}
+
+
+PARITY_RIVALS = ("Zafar", "Zhang", "Celis")
+DISCOVERY_RIVALS = ("Zafar", ZHANG_EO, "Celis")
+
+
+def _fairer(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, PARITY_RIVALS)
+    gaps = pd.DataFrame({name: ours["rate"] - r["rate"] for name, r in rivals.items()})
+    rho, name = gaps.stack().idxmin()
+    mark = dagger(rivals[name].loc[[rho]], ours.loc[[rho]])
+    text = f"least {gaps.min().min():+.2f} ({name}, ρ = {rho:g}){mark}"
+    return Finding(text, bool(gaps.min().min() >= -0.05))
+
+
+def _small_loss(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, PARITY_RIVALS)
+    best = pd.DataFrame({name: r["accuracy"] for name, r in rivals.items()}).max(axis=1)
+    loss = best - ours["accuracy"]
+    text = f"mean {loss.mean():.3f}, most {loss.max():.3f} at ρ = {loss.idxmax():g}"
+    return Finding(text, bool(loss.mean() <= 0.03))
+
+
+def _accurate(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, PARITY_RIVALS)
+    best = pd.DataFrame({name: r["accuracy"] for name, r in rivals.items()}).max(axis=1)
+    loss = best - ours["accuracy"]
+    return Finding(f"most lost {loss.max():.3f} at ρ = {loss.idxmax():g}", bool(loss.max() <= 0.01))
+
+
+def _regulariser_fails(table: pd.DataFrame, reading: str) -> Finding:
+    zafar = means(table, "rho", reading=ALL, name="Zafar")
+    synthetic = zafar["rate"][zafar.index != ADULT]
+    text = f"least {synthetic.min():.2f} at ρ = {synthetic.idxmin():g}"
+    return Finding(text, bool(synthetic.min() < 0.8))
+
+
+def _made_good(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, PARITY_RIVALS)
+    less = [
+        ours.loc[rho, "accuracy"] > rival.loc[rho, "accuracy"]
+        for rival in rivals.values()
+        for rho in ours.index
+        if ours.loc[rho, "rate"] < rival.loc[rho, "rate"]
+    ]
+    if not less:
+        return Finding("our rate is nowhere smaller", None)
+    return Finding(f"{sum(less)} of {len(less)} cases", all(less))
+
+
+def _zhang_fails(table: pd.DataFrame, reading: str) -> Finding:
+    texts, good = [], True
+    for name in ("Zhang", ZHANG_EO):
+        part = table[(table["name"] == name) & (table["rho"] >= 0.65)]
+        zero = int((part["positives"].fillna(0) == 0).sum())
+        texts.append(f"{name.replace('Zhang, ', '')}: {zero} of {len(part)} runs")
+        good &= zero == len(part)
+    return Finding("; ".join(texts), good)
+
+
+def _some_fail(table: pd.DataFrame, reading: str) -> Finding:
+    texts, failed = [], 0
+    for name in ("Zafar", ZHANG_EO):
+        part = table[table["name"] == name]
+        none = part["accuracy"].isna() | (part["positives"] == 0)
+        texts.append(f"{name.split(',')[0]} {none.sum()} of {len(part)} runs")
+        failed += int(none.sum())
+    return Finding(", ".join(texts), failed > 0)
+
+
+def _higher_ratio(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, DISCOVERY_RIVALS)
+    best = pd.DataFrame({name: r["rate"] for name, r in rivals.items()}).max(axis=1)
+    above = ours["rate"] > best
+    text = f"{above.sum()} of {len(above)}; mean {ours['rate'].mean():.2f}, best of others "
+    return Finding(f"{text}{best.mean():.2f}", bool(above.mean() > 0.5))
+
+
+def _high_ratio(table: pd.DataFrame, reading: str) -> Finding:
+    ours, _ = _against(table, reading, ())
+    high = ours["rate"] >= 0.8
+    return Finding(f"{high.sum()} of {len(high)}", bool(high.mean() > 0.5))
+
+
+def _comparable(table: pd.DataFrame, reading: str) -> Finding:
+    ours, rivals = _against(table, reading, DISCOVERY_RIVALS)
+    best = pd.DataFrame({name: r["accuracy"] for name, r in rivals.items()}).max(axis=1)
+    loss = best - ours["accuracy"]
+    good = bool((loss <= 0.03).mean() > 0.5 and loss.max() <= 0.1)
+    text = f"within 0.03 at {(loss <= 0.03).sum()} of {len(loss)}, most lost {loss.max():.3f}"
+    return Finding(text, good)
+
+
+def _discovery(encoding: str) -> Experiment:
+    """Make the experiment for an encoding of Adult."""
+
+    def encoded(quick: bool) -> list[Cell]:
+        return [cell | {"encoding": encoding} for cell in cells(quick)]
+
+    return Experiment(
+        name=f"discovery_{encoding}",
+        title=f"False discovery over the correlation, τ = 0.9, encoding {encoding}",
+        cells=encoded,
+        run=run_discovery,
+        draw=draw_discovery,
+        caption=(
+            "Test data; the ratio of the groups' false discovery rates. Ours: AGD modified with "
+            "τ = 0.9, which the paper's comparison has throughout, in three readings (corrected: "
+            "from the unconstrained optimum, μ = 1), and evenhand's defaults. Zafar in its "
+            "covariance form, covariance 0, which knows nothing of false discoveries; Zhang with "
+            "the adversary for equalised odds; Celis for false discovery with τ = 0.9. A cross at "
+            "the foot: there are runs without a ratio, because a group has nobody predicted "
+            "positive; lines are over the others."
+        ),
+        needs=("cvxpy",),
+        claims=(
+            Claim(
+                f"The false discovery ratio is higher than the others' ({encoding})",
+                "Section 5.4, Section 7.2, Figure 6",
+                "mean test ratio above every rival's at more than half of the ρ",
+                _higher_ratio,
+            ),
+            Claim(
+                f"The false discovery ratio is high in most cases ({encoding})",
+                "Section 7.2",
+                "mean test ratio at least 0.8 at more than half of the ρ",
+                _high_ratio,
+            ),
+            Claim(
+                f"Zhang's or Zafar's runs fail or call nobody positive at a few ρ ({encoding})",
+                "Figure 6, caption",
+                "a run of either, after Zhang and Zafar as implemented here, that fails or has no "
+                "positives (test added after the first full run)",
+                _some_fail,
+                one_reading=True,
+            ),
+            Claim(
+                f"Its accuracy is comparable for most, slightly lower for other data ({encoding})",
+                "Section 5.4, Section 7.2",
+                "within 0.03 of the most accurate rival at more than half of the ρ, and within 0.1 "
+                "at all",
+                _comparable,
+            ),
+        ),
+    )
+
+
+RIVALS = Experiment(
+    name="rivals",
+    title="State of the art over the correlation, τ = 0.9",
+    cells=cells,
+    run=run,
+    draw=draw,
+    caption=(
+        "Test data. Ours: AGD modified with τ = 0.9 in three readings, and evenhand's "
+        "defaults. Zafar in its covariance form, covariance 0; Zhang with the demographic-parity "
+        "adversary, and with that for equalised odds, weight 0.3; Celis with τ = 0.9. All are "
+        "fitted once. A cross at the foot: there are runs without a rate, because they call "
+        "nobody positive or failed; lines are over the others."
+    ),
+    needs=("cvxpy",),
+    claims=(
+        Claim(
+            "At τ = 0.9 the statistical rate is higher than or comparable with the three "
+            "others' for every ρ",
+            "Section 5.4, Figure 3",
+            "mean test rate at least that of Zafar, of Zhang (demographic parity) and of Celis "
+            "less 0.05, at every ρ",
+            _fairer,
+        ),
+        Claim(
+            "The loss of accuracy is small",
+            "Section 5.4, Figure 3",
+            "test accuracy of the most accurate of Zafar, Zhang (demographic parity) and Celis "
+            "less ours, mean over ρ, at most 0.03",
+            _small_loss,
+        ),
+        Claim(
+            "The accuracy is comparable with the others' or better",
+            "Abstract",
+            "test accuracy at least that of the most accurate of the same three less 0.01, at "
+            "every ρ (test added after the first full run)",
+            _accurate,
+        ),
+        Claim(
+            "A method that is a regulariser may fail on adversarial data",
+            "Section 2",
+            "Zafar with covariance 0 has a mean test rate below 0.8 at some ρ (test added after "
+            "the first full run)",
+            _regulariser_fails,
+            one_reading=True,
+        ),
+        Claim(
+            "Where our rate is smaller than a rival's, our accuracy is higher",
+            "Section 5.4",
+            "so at every ρ and for every rival whose mean test rate is above ours",
+            _made_good,
+        ),
+        Claim(
+            "Zhang calls nobody positive at the three largest ρ",
+            "Figure 3, caption",
+            "no positives in any run at ρ ≥ 0.65, with either adversary of ours after Zhang",
+            _zhang_fails,
+            one_reading=True,
+        ),
+    ),
+)
+DISCOVERY_FULL, DISCOVERY_COARSE = _discovery("full"), _discovery("coarse")

@@ -1,0 +1,141 @@
+"""Groups of a table's rows: sensitive columns as they come, in bins, rows without a group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.models.inputs import bin_edges, bin_names
+from evenhand.tables.parse import (
+    BUILT_IN,
+    MissingWords,
+    as_frame,
+    is_number,
+    known_values,
+    listed,
+    read_numbers,
+    read_texts,
+)
+
+__all__ = ["group_values", "take_table_rows"]
+
+
+def group_values(
+    X: Any,
+    sensitive: Sequence[str],
+    *,
+    numbers: bool | Collection[str] = False,
+    missing: MissingWords = BUILT_IN,
+) -> pd.DataFrame:
+    """Give a table's sensitive columns, None where a value is missing.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    sensitive : sequence of str
+        Names of columns.
+    numbers : bool or collection of str, default=False
+        Whether numbers written as text are numbers, because bins are to be made of them; or the
+        columns of which they are.
+    missing : MissingWords
+        Words that stand for no value.
+
+    Returns
+    -------
+    DataFrame
+        Numbers stay numbers; all else is text.
+    """
+    frame = as_frame(X)
+    columns = {}
+    for name in sensitive:
+        if name not in frame.columns:
+            raise ValueError(
+                f"the table has no column {name!r}, which is the sensitive one; it has "
+                f"{listed(frame.columns)}."
+            )
+        number = frame[name].dtype.is_numeric()
+        if not number and (numbers if isinstance(numbers, bool) else name in numbers):
+            number = all(map(is_number, known_values(read_texts(frame[name], missing))))
+        values: Any = (
+            read_numbers(frame[name], name, missing=missing)
+            if number
+            else read_texts(frame[name], missing)
+        )
+        if number and np.isfinite(values).all() and (values % 1 == 0).all():
+            values = values.astype(np.int64)
+        columns[name] = pd.Series(values, dtype=None if number else object)
+    return pd.DataFrame(columns)
+
+
+def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Find the edges of the bins of each column that has some, on the rows that have a value."""
+    edges = {}
+    for name, wanted in bins_by_column(bins, list(values.columns)).items():
+        if np.ndim(wanted) == 0 and not (isinstance(wanted, Integral) and int(wanted) >= 2):
+            raise ValueError(
+                f"column {name!r} has bins={wanted!r}; give two bins or more, or their edges."
+            )
+        known = numbers_for_bins(values, name).dropna()
+        edges[name] = bin_edges(known.to_numpy(dtype=np.float64), wanted)
+    return edges
+
+
+def numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
+    """Give a column of which bins are made; refuse what is no number."""
+    column = values[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        words = [str(v) for v in column.dropna() if not is_number(str(v))]
+        if words:
+            raise ValueError(
+                f"column {name!r} has bins, and the value {words[0]!r}, which is no number; "
+                "correct it, or ask for no bins."
+            )
+    return column
+
+
+def in_bins(values: pd.Series, edges: NDArray[np.float64]) -> pd.Series:
+    """Give the name of each value's bin, None where it is missing."""
+    numbers = values.to_numpy(dtype=np.float64)
+    names = bin_names(edges)[np.searchsorted(edges, numbers, side="right")]
+    return pd.Series(names, index=values.index, dtype=object).where(~np.isnan(numbers), None)
+
+
+def without_group(column: str, n: int) -> str:
+    """Say that rows have no group."""
+    return (
+        f"column {column!r} has {n:,} row{'s' * (n > 1)} without a value, and a group is never "
+        "guessed; say missing_groups='drop' to leave such rows out, or 'group' to make them a "
+        "group of their own."
+    )
+
+
+def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
+    """Take some rows of a pandas, polars or pyarrow table, by a mask."""
+    return nw.from_native(X, eager_only=True).filter(rows.tolist()).to_native()
+
+
+def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
+    """Say which sensitive column has which bins; bins without a name are those of the only one."""
+    if bins is None:
+        return {}
+    if not isinstance(bins, Mapping):
+        if len(sensitive) > 1:
+            raise ValueError(
+                f"bins are given, and {len(sensitive)} sensitive columns; say which has them, as "
+                f"in {sensitive[0]}=30,45,60."
+            )
+        return {sensitive[0]: bins}
+    for name in bins:
+        if name not in sensitive:
+            raise ValueError(
+                f"bins are given for column {name!r}, which is not sensitive; sensitive are "
+                f"{listed(list(sensitive))}."
+            )
+    return dict(bins)

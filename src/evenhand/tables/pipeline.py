@@ -1,0 +1,381 @@
+"""The front door: an encoder and a classifier for tables whose sensitive columns are among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from evenhand.models.card import ShowsSummary
+from evenhand.models.classifier import FOUND, FairClassifier
+from evenhand.models.inputs import check_labels
+from evenhand.tables.encoder import MISSING, TableEncoder, as_names
+from evenhand.tables.groups import (
+    bins_by_column,
+    find_edges,
+    group_values,
+    in_bins,
+    numbers_for_bins,
+    take_table_rows,
+    without_group,
+)
+from evenhand.tables.parse import (
+    BUILT_IN,
+    CellError,
+    MissingWords,
+    as_frame,
+    check_words,
+    listed,
+)
+
+__all__ = ["FairPipeline", "fair_pipeline"]
+
+
+class FairPipeline(ShowsSummary, Pipeline):
+    """A :class:`TableEncoder` before a :class:`~evenhand.FairClassifier`: from tables to answers.
+
+    The groups are columns of the table itself, which are no inputs. Made by :func:`fair_pipeline`.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        The encoder and the classifier.
+    sensitive_features : str or sequence of str
+        The sensitive columns; several are crossed.
+    missing_groups : {"error", "drop", "group"}, default="error"
+        What to do with rows without a group: refuse them, leave them out of the fit, or make them a
+        group of their own, ``"(missing)"``. It is never guessed.
+    bins : mapping of str to (int or sequence of float), optional
+        Sensitive columns that are numbers, such as age: how many bins of equal size, or the edges
+        between them. The bins are then values like any other, and may be crossed.
+    transform_input, memory, verbose
+        As of scikit-learn's Pipeline.
+
+    Attributes
+    ----------
+    rate_, accuracy_, feasible_, frontier_, point_, held_out_, guarantee_, trajectory_, \
+converged_, n_iter_, classes_, groups_, small_groups_
+        Those of the classifier, which is ``model[-1]``.
+    n_dropped_ : int
+        Rows that were left out because they have no group.
+    edges_ : dict of str to ndarray
+        Edges of the bins of each column in ``bins``.
+    """
+
+    def __init__(
+        self,
+        steps: Any,
+        *,
+        sensitive_features: str | Sequence[str] = (),
+        missing_groups: str = "error",
+        bins: Mapping[str, Any] | None = None,
+        transform_input: Any = None,
+        memory: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+        self.sensitive_features = sensitive_features
+        self.missing_groups = missing_groups
+        self.bins = bins
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A mixture of points has no fit, and is made of fitted ones.
+        return not hasattr(self.steps[-1][1], "fit") or super().__sklearn_is_fitted__()
+
+    def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Find each row's group, and which rows have one.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+
+        Returns
+        -------
+        tuple of (DataFrame, ndarray of bool)
+            The sensitive columns of the rows that are kept, and which rows those are.
+        """
+        if self.missing_groups not in ("error", "drop", "group"):
+            raise ValueError(
+                f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
+            )
+        values = self._group_columns(X)
+        missing = values.isna()
+        known = ~missing.any(axis=1).to_numpy()
+        taken = values.columns[(values == MISSING).any()]
+        if self.missing_groups == "group" and len(taken):
+            raise ValueError(
+                f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
+                "rows without a value; rename it."
+            )
+        if known.all():
+            return values, known
+        if self.missing_groups == "error":
+            column = missing.columns[missing.any()][0]
+            raise ValueError(without_group(column, int(missing[column].sum())))
+        if self.missing_groups == "drop":
+            return values[known].reset_index(drop=True), known
+        return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
+
+    def _group_columns(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
+        values = self._group_values(X)
+        fitted = hasattr(self, "edges_")
+        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
+        for name in edges:
+            values[name] = in_bins(numbers_for_bins(values, name), edges[name])
+        return values
+
+    def _group_values(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, those with bins as numbers."""
+        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
+        numbers = list(self.bins or {}) if own is None else True
+        names = as_names(self.sensitive_features)
+        return group_values(X, names, numbers=numbers, missing=self._missing_words())
+
+    def _missing_words(self) -> MissingWords:
+        """Words that stand for no value, as the encoder has them."""
+        encoder = dict(self.steps or ()).get("encoder")
+        return encoder.missing_words if isinstance(encoder, TableEncoder) else BUILT_IN
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> FairPipeline:
+        """Fit the encoder and the classifier.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table, with the sensitive columns in it.
+        y : array-like of shape (n_rows,)
+            The label.
+        **params
+            ``sample_weight``, or parameters for the steps as scikit-learn's Pipeline takes them.
+
+        Returns
+        -------
+        FairPipeline
+            Itself.
+        """
+        if "sensitive_features" in params:
+            raise ValueError(
+                "the groups of a FairPipeline are columns of its table, here "
+                f"{listed(as_names(self.sensitive_features))}, which predict may need again; put "
+                "other groups into the table and name their column: fair_pipeline(column)."
+            )
+        check_words(as_frame(X), as_names(self.sensitive_features), self._missing_words())
+        self.edges_ = find_edges(self._group_values(X), self.bins or {})
+        groups, kept = self.groups(X)
+        check_labels(y)
+        y, weight = np.asarray(y), params.pop("sample_weight", None)
+        if len(y) != len(kept):
+            raise ValueError(f"the table has {len(kept)} rows, y has {len(y)}.")
+        if not kept.all():
+            X, y = take_table_rows(X, kept), y[kept]
+        self.n_dropped_ = int((~kept).sum())
+        if weight is not None:
+            params["classifier__sample_weight"] = np.asarray(weight)[kept]
+        sensitive = groups if groups.shape[1] > 1 else groups.iloc[:, 0]
+        super().fit(X, y, classifier__sensitive_features=sensitive, **params)
+        return self
+
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Predicted label of each row; with ``group_cuts`` the group is taken from the table.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        **params
+            For the classifier.
+        """
+        return self._ask("predict", X, **params)
+
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Scores between 0 and 1 of each label, as the classifier's ``predict_proba`` gives them.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        **params
+            For the classifier.
+        """
+        return self._ask("predict_proba", X, **params)
+
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Scores less the chosen cut, as the classifier's ``decision_function`` gives them.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        **params
+            For the classifier.
+        """
+        return self._ask("decision_function", X, **params)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """Accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        **params
+            For the classifier.
+        """
+        return float(self._ask("score", X, y, sample_weight=sample_weight, **params))
+
+    def _ask(self, method: str, X: Any, *args: Any, **params: Any) -> Any:
+        """Have the classifier answer for a table."""
+        answer = getattr(self.named_steps["classifier"], method)
+        return answer(self[:-1].transform(X), *args, **self._known(X), **params)
+
+    def _known(self, X: Any) -> dict[str, Any]:
+        if not getattr(self.named_steps["classifier"], "needs_group", False):
+            return {}
+        if self.missing_groups != "group":
+            for name, missing in self._group_columns(X).isna().items():
+                n = int(missing.sum())
+                if n:
+                    what = "no value" if n == 1 else f"no value in {n:,} rows, the first"
+                    raise CellError(
+                        f"column {name!r} has {what}",
+                        int(np.flatnonzero(missing)[0]),
+                        ", and the model has a cut for each group; fill in the group of every row.",
+                    )
+        groups, _ = self.groups(X)
+        return {"sensitive_features": groups if groups.shape[1] > 1 else groups.iloc[:, 0]}
+
+    def at(self, tau: float) -> FairPipeline:
+        """Give the same fit at another target, without training and without data.
+
+        Parameters
+        ----------
+        tau : float
+            The new target.
+
+        Returns
+        -------
+        FairPipeline
+            A fitted pipeline; this one stays as it is.
+        """
+        return self._ending_in(self.named_steps["classifier"].at(tau))
+
+    def averaged(self, tau: float | None = None) -> FairPipeline:
+        """Mix a few points at random, as :meth:`evenhand.FairClassifier.averaged` does.
+
+        Parameters
+        ----------
+        tau : float, optional
+            The target; that of the fit by default.
+
+        Returns
+        -------
+        FairPipeline
+            A fitted pipeline that ends in an :class:`~evenhand.AveragedClassifier`.
+        """
+        return self._ending_in(self.named_steps["classifier"].averaged(tau))
+
+    def _ending_in(self, classifier: Any) -> FairPipeline:
+        other = copy(self)
+        other.steps = [*self.steps[:-1], ("classifier", classifier)]
+        return other
+
+
+def _shown(name: str) -> property:
+    """Make a property that is the classifier's."""
+
+    def find(self: FairPipeline) -> Any:
+        return getattr(self.steps[-1][1], name)
+
+    return property(find, doc=f"``{name}`` of the classifier.")
+
+
+for _name in FOUND:
+    setattr(FairPipeline, _name, _shown(_name))
+
+
+def fair_pipeline(
+    sensitive_features: str | Sequence[str],
+    *,
+    missing_groups: str = "error",
+    bins: Any = None,
+    sensitive_inputs: bool = False,
+    encoder: TableEncoder | None = None,
+    classifier: Any = None,
+    **params: Any,
+) -> FairPipeline:
+    """Make a classifier for tables whose sensitive attributes are among their columns.
+
+    Parameters
+    ----------
+    sensitive_features : str or sequence of str
+        The sensitive column, or several, whose values are crossed.
+    missing_groups : {"error", "drop", "group"}, default="error"
+        What to do with rows without a group: refuse, leave out, or make them one.
+    bins : int, sequence of float, or mapping of str to these, optional
+        For a sensitive number such as age: how many bins, or edges. Of several columns a mapping
+        says which, as ``{"age": [25, 45]}``. With one column the adversary guesses the number
+        itself, as of :class:`~evenhand.FairClassifier`; with several, the crossed groups.
+    sensitive_inputs : bool, default=False
+        Whether the sensitive columns are inputs as well.
+    encoder : TableEncoder, optional
+        An encoder with other settings; its ``sensitive_features`` are set.
+    classifier : FairClassifier, optional
+        A classifier; otherwise one is made of ``params``.
+    **params
+        Parameters of :class:`~evenhand.FairClassifier`, such as ``tau`` and ``notion``, and of
+        :class:`~evenhand.TableEncoder`, such as ``exclude``, ``kinds`` and ``keep_na``.
+
+    Returns
+    -------
+    FairPipeline
+        Not fitted.
+
+    Examples
+    --------
+    >>> from evenhand.datasets import load_adult
+    >>> from evenhand.tables.pipeline import fair_pipeline
+    >>> adult = load_adult()
+    >>> table, income = adult.frame.drop(columns="income"), adult.frame["income"]
+    >>> model = fair_pipeline("sex", tau=0.9, pos_label=">50K").fit(table, income)
+    >>> model.feasible_, bool(model.rate_ >= 0.9)
+    (True, True)
+    """
+    names = as_names(sensitive_features)
+    if not names:
+        raise ValueError("sensitive_features is empty; name at least one column.")
+    of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
+    for name in params:
+        if name not in of_encoder and name not in FairClassifier().get_params():
+            known = sorted(of_encoder | set(FairClassifier().get_params()))
+            near = get_close_matches(name, known, n=1)
+            raise TypeError(
+                f"fair_pipeline has no parameter {name!r}"
+                + (f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}.")
+            )
+    encoder = TableEncoder() if encoder is None else clone(encoder)
+    encoder.set_params(**{name: params.pop(name) for name in of_encoder & set(params)})
+    if not sensitive_inputs:
+        encoder.set_params(sensitive_features=names)
+    if classifier is not None and params:
+        raise ValueError(f"give a classifier or its parameters, not both: {listed(list(params))}.")
+    by_column = bins_by_column(bins, names)
+    if classifier is None:
+        own = by_column.pop(names[0], None) if len(names) == 1 else None
+        classifier = FairClassifier(bins=own, **params)
+    steps = [("encoder", encoder), ("classifier", classifier)]
+    return FairPipeline(
+        steps, sensitive_features=names, missing_groups=missing_groups, bins=by_column or None
+    )

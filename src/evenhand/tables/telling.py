@@ -1,0 +1,176 @@
+"""How well one column tells another: leaks of the label, stand-ins for a sensitive attribute.
+
+What a column tells is measured on rows that it was not found on: half of the rows say how often
+each of its values goes with what is to be told, the other half is put in that order, and the area
+under the ROC curve (AUC) says how well; then the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["Target", "draw_rows", "look_like_codes", "targets", "telling"]
+
+# So many rows are looked at, drawn evenly.
+MOST_ROWS = 20_000
+# Fewer rows on either side tell nothing for sure.
+FEWEST_ROWS = 10
+# A value of a number stands for itself if it has so many rows on average; else it is put in a bin.
+ROWS_OF_A_VALUE, MOST_BINS = 10, 100
+# So many values are told one by one; a number of more is told by where it lies.
+MOST_VALUES = 20
+# Whole numbers of more values are a quantity.
+MOST_CODES = 50
+# A count, such as of children, has so many of its rows on whole numbers without a gap from 0 or 1.
+COUNTED = 0.9
+
+
+class Target(NamedTuple):
+    """Something that a column may tell: which rows have it, and its name if it is one of many."""
+
+    rows: NDArray[np.bool_]
+    value: str | None
+
+
+def draw_rows(n: int) -> NDArray[np.intp]:
+    """Draw rows of a table, in an order that says nothing; of a small one all."""
+    return np.random.default_rng(0).choice(n, min(n, MOST_ROWS), replace=False)
+
+
+def targets(values: NDArray[Any]) -> list[Target]:
+    """Give what there is to tell of a column.
+
+    Parameters
+    ----------
+    values : ndarray
+        Its values, of a number float64 with NaN where missing, else anything with None.
+
+    Returns
+    -------
+    list of Target
+        One of two values, each of several, and of a number with many values whether it is above
+        each of 19 quantiles.
+    """
+    codes, levels = pd.factorize(values)
+    sizes = np.bincount(codes[codes >= 0], minlength=len(levels))
+    if values.dtype.kind == "f" and len(levels) > MOST_VALUES:
+        edges = np.unique(np.nanquantile(values, np.linspace(0.05, 0.95, 19)))
+        found = [Target(values > edge, f"more than {edge:g}") for edge in edges.tolist()]
+    else:
+        largest = np.argsort(-sizes, kind="stable")[: 1 if len(levels) == 2 else MOST_VALUES]
+        several = len(levels) > 2
+        found = [Target(codes == k, str(levels[k]) if several else None) for k in largest.tolist()]
+    return [t for t in found if FEWEST_ROWS <= t.rows.sum() <= len(values) - FEWEST_ROWS]
+
+
+def telling(values: NDArray[Any], told: Sequence[Target]) -> tuple[float, Target] | None:
+    """Say which of several things a column tells best, and with which AUC.
+
+    Parameters
+    ----------
+    values : ndarray
+        The column: codes of a category, -1 where missing; or a number, NaN where missing.
+    told : sequence of Target
+        What it may tell.
+    """
+    numbers = values.dtype.kind == "f"
+    if not told or (numbers and np.isnan(values).all()):
+        return None
+    found: list[tuple[float, Target]] = []
+    if numbers:
+        values, ranks = _binned(values)
+        found = [(_auc_of_ranks(ranks, target.rows), target) for target in told]
+    found += [(_auc_of_codes(values + 1, target.rows), target) for target in told]
+    return max(found, key=lambda pair: pair[0])
+
+
+def _binned(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Give codes of numbers, or of bins of as many rows, and ranks; -1 and 0 where missing."""
+    codes, levels = pd.factorize(values, sort=True)
+    sizes = np.bincount(codes[codes >= 0])
+    below = np.cumsum(sizes) - sizes
+    ranks = np.append(below + (sizes + 1) / 2, 0.0)[codes]
+    n = len(values)
+    if len(levels) > n / ROWS_OF_A_VALUE:
+        bins = below * min(MOST_BINS, n // ROWS_OF_A_VALUE) // n
+        codes = np.append(bins, -1)[codes]
+    return codes, ranks
+
+
+def _auc_of_ranks(ranks: NDArray[np.float64], target: NDArray[np.bool_]) -> float:
+    """AUC of a number as it stands; of the rows only the direction is found."""
+    inside = ranks[target]
+    n_yes, n_no = len(inside), len(ranks) - len(inside)
+    yes = int(np.count_nonzero(inside))
+    no = int(np.count_nonzero(ranks)) - yes
+    above = inside.sum() - yes * (yes + 1) / 2
+    # Beside a row without a value any other is a tie.
+    auc = (above + (n_yes * n_no - yes * no) / 2) / (n_yes * n_no)
+    return float(max(auc, 1 - auc))
+
+
+def _auc_of_codes(codes: NDArray[np.intp], target: NDArray[np.bool_]) -> float:
+    """AUC of the share that each code has in the other half of the rows."""
+    half = np.empty(len(target), dtype=np.intp)
+    for rows in (np.flatnonzero(target), np.flatnonzero(~target)):
+        half[rows] = np.arange(len(rows)) % 2
+    n_codes = int(codes.max()) + 1
+    cells = np.bincount((half * 2 + target) * n_codes + codes, minlength=4 * n_codes)
+    counts = cells.reshape(2, 2, n_codes).astype(np.float64)
+    found = []
+    for here, there in ((0, 1), (1, 0)):
+        n_rows = counts[here].sum(axis=0)
+        share = (counts[here, 1] + counts[here, 1].sum() / n_rows.sum()) / (n_rows + 1)
+        levels, place = np.unique(share, return_inverse=True)
+        no, yes = (np.bincount(place, weights=c, minlength=len(levels)) for c in counts[there])
+        found.append(float(yes @ (np.cumsum(no) - no / 2) / (yes.sum() * no.sum())))
+    return sum(found) / 2
+
+
+def look_like_codes(values: NDArray[np.float64], told: Sequence[Target]) -> bool:
+    """Say whether numbers look like codes: few, whole, with gaps, and no order in the label.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        The numbers, NaN where missing.
+    told : sequence of Target
+        The labels.
+    """
+    known = ~np.isnan(values)
+    if not told or (values[known] % 1 != 0).any():
+        return False
+    levels, codes, sizes = np.unique(values[known], return_inverse=True, return_counts=True)
+    few = 3 <= len(levels) <= min(MOST_CODES, len(codes) // ROWS_OF_A_VALUE)
+    if not few or len(np.unique(np.diff(levels))) == 1:
+        return False
+    run = np.cumprod(np.diff(levels, prepend=levels[0] - 1) == 1) > 0
+    if levels[0] in (0, 1) and sizes[run].sum() >= COUNTED * len(codes):
+        return False
+    return not any(_ordered(levels, codes, sizes, target.rows[known]) for target in told)
+
+
+def _ordered(
+    levels: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    sizes: NDArray[np.intp],
+    target: NDArray[np.bool_],
+) -> bool:
+    """Say whether a trend makes up half, at least, of what the shares of a target differ by."""
+    n = len(codes)
+    mean = target.mean()
+    spread = mean * (1 - mean)
+    shares = np.bincount(codes, weights=target) / sizes - mean
+    between = sizes @ shares**2 - (len(levels) - 1) * spread
+    for scale in (levels, np.cumsum(sizes) - sizes / 2):  # in proportion, or by rank
+        centred = scale - sizes @ scale / n
+        trend = (sizes * centred) @ shares
+        trend = trend**2 / (sizes @ centred**2)
+        if trend >= 4 * spread and trend - spread >= between / 2:
+            return True
+    return False

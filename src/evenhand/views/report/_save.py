@@ -1,0 +1,101 @@
+"""The report of a pipeline that was fitted in Python."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand._atomic import write_atomically
+from evenhand.models.classifier import FairClassifier
+from evenhand.tables.groups import take_table_rows
+from evenhand.tables.pipeline import FairPipeline
+from evenhand.views.report._render import render
+from evenhand.workflow.labels import fingerprint
+from evenhand.workflow.summary import summarise
+from evenhand.workflow.train import with_facts
+
+__all__ = ["save_report"]
+
+
+def save_report(
+    model: FairPipeline,
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    title: str = "table",
+    label: str = "label",
+) -> None:
+    """Write the page that ``evenhand train`` writes, for the person who signs.
+
+    A fit keeps no rows, so the page is given them again to count on.
+
+    Parameters
+    ----------
+    model : FairPipeline
+        Fitted, from :func:`evenhand.fair_pipeline`.
+    path : path-like
+        The HTML file.
+    X, y : table and array-like of shape (n_rows,)
+        What the pipeline was fitted to, without weights.
+    X_test, y_test : table and array-like of shape (n_rows,), optional
+        Rows to test on.
+    title, label : str
+        What to call the table and its label.
+    """
+    classifier = model[-1] if isinstance(model, FairPipeline) else None
+    if type(classifier) is not FairClassifier:
+        raise TypeError(
+            "a report is of a FairClassifier in a fair_pipeline, which knows the table's columns; "
+            f"this is a {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    if classifier.init == "zero" or classifier.extra_column == "noise":
+        raise ValueError(
+            "a report compares with plain logistic regression, where a fit with init='auto' and "
+            f"extra_column='ones' begins; this one has init={classifier.init!r} and "
+            f"extra_column={classifier.extra_column!r}."
+        )
+    parts: list[tuple[Any, Any]] = [
+        (X, np.asarray(y)),
+        (X_test, None if y_test is None else np.asarray(y_test)),
+    ]
+    for i, (table, labels) in enumerate(parts):
+        if labels is not None:
+            kept = model.groups(table)[1]
+            if len(labels) != len(kept):
+                raise ValueError(f"the table has {len(kept)} rows, its labels {len(labels)}.")
+            unknown = set(labels.tolist()) - set(model.classes_.tolist())
+            if unknown:
+                raise ValueError(f"the model does not know the label {min(unknown, key=str)!r}.")
+            parts[i] = (take_table_rows(table, kept), labels[kept])
+    dropped = [{"reason": "without a group", "n": len(y) - len(parts[0][1])}]
+    if y_test is not None:
+        n = len(y_test) - len(parts[1][1])
+        dropped.append({"reason": "of the test table without a group", "n": n, "part": "test"})
+    seed = classifier.random_state
+    facts = {
+        "title": title,
+        "label": label,
+        "n_rows": len(y),
+        "rows_dropped": [d for d in dropped if d["n"]],
+        "test_title": "the test table",
+        "fingerprint": fingerprint(X),
+        "seed": seed if isinstance(seed, int) else 0,
+        "command": "",
+    }
+    saved = with_facts(model, facts, train=parts[0], test=parts[1])
+    counts, found = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
+    # Of rows that were held out the frontier does not know.
+    if (found > counts).any() or (classifier.held_out_ is None and (found < counts).any()):
+        raise ValueError(
+            "these are not the rows that the pipeline was fitted to, or it was fitted with "
+            "weights; give the table and the labels that fit was given."
+        )
+    page = render(summarise(saved)).encode()
+    write_atomically(path, lambda file: file.write(page))

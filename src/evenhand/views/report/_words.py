@@ -1,0 +1,505 @@
+"""The report's sentences."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from evenhand.views.report._figures import fixed, percent, ratio_text, tau_text, thousands
+
+# Sentences of what moves with the slider, filled by Python and by the page's script alike.
+PHRASES = {
+    "rows": "{n} {part}",
+    "saved": "This is the saved model, chosen for the target {saved}.",
+    "moved": "Only a look at {target}. The saved model stays at {saved}.",
+    "reached": "a model of this fit reaches {target}{sure}",
+    "own.reached": "chosen for {target}, which it reaches {where}{sure}",
+    "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
+    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
+    "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
+    "relied": "; {reach} can be relied on",
+    # The bare ratio of some rows is not the verdict, which may ask for more.
+    "verdict.ok": "reaches the target of {target} on these rows",
+    "verdict.below": "below the target of {target} on these rows",
+    "verdict.none": "cannot be computed",
+    "between": "95% interval about {low} to {high}",
+    "cost.less": "{points} points less accurate than plain logistic regression",
+    "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
+    "at its best cut",
+    "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
+    "but not than at its best one",
+    "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
+    "cut, which need not be its best one",
+    "cost.none": "as accurate as plain logistic regression",
+    "span": "{low}–{high}%",
+    "of": "{top} of {bottom}",
+    "floor": "{share}% of the highest rate is {rate}: every group should be to the right of it.",
+    "extremes": "Lowest: “{low}” with {lowest}. Highest: “{high}” with {highest}.",
+    "alt": "{group}: before {before}, after {after}",
+    "spoken": "Target {target}: {verdict}. On {part}: ratio {ratio}, accuracy {accuracy}.",
+    "spoken.fitted": "Target {target}: {verdict}. Ratio {ratio}, accuracy {accuracy}.",
+    "empty": "There is no model to choose from.",
+}
+
+PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "test rows"}
+
+# What is promised, by how the point was chosen.
+PROMISES = {
+    "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
+    "lower: believe rows that it has not seen.",
+    "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
+    "be above the target about as often as below it.",
+    "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
+    "rows its ratio will be above the target about as often as below it.",
+    "confident": "The model was chosen so that its ratio in the population these rows were drawn "
+    "from reaches the target with a probability of about {sure}. Test rows are a sample "
+    "themselves, so among them the ratio is a little more often below it.",
+    "unsure": "No model of this fit reaches the target in the population with a probability of "
+    "about {sure}, so the one that comes nearest was kept. With that probability its ratio in the "
+    "population is {bound} or more, which is less than the target.",
+    "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
+    "ratio in the population these rows were drawn from can be promised.",
+    "uncertified": "A test on rows set aside before the fit could not show that a model of this "
+    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
+    "but what the figures here show.",
+}
+
+SELECTION_WORDS = {
+    "train": "on the rows fitted to",
+    "holdout": "on held-out rows",
+    "crossfit": "out of fold",
+}
+
+# At other targets than the one that was asked for.
+SLIDER_PROMISES = {
+    "train": "",
+    "holdout": "",
+    "crossfit": "",
+    "confident": "The probability is that of one target, named beforehand: whoever tries several "
+    "and keeps the best errs more often.",
+    "certified": "The promise is for {tau} only: a certificate needs its target named beforehand.",
+}
+SLIDER_PROMISES |= {
+    "unsure": SLIDER_PROMISES["confident"],
+    "uncertified": "A certificate needs its target named beforehand.",
+}
+
+
+def how_chosen(summary: dict[str, Any]) -> str:
+    """Give the key of what is promised."""
+    asked, feasible = summary["asked"], summary["reached"]["feasible"]
+    if asked["confidence"] == "certified":
+        return "certified" if feasible else "uncertified"
+    if asked["confidence"] is not None:
+        return "confident" if feasible else "unsure"
+    return str(asked["selection"])
+
+
+def sure_words(summary: dict[str, Any]) -> str:
+    """Say how sure a target is, behind a verdict."""
+    asked = summary["asked"]
+    if asked["confidence"] == "certified":
+        return " by a test"
+    if asked["confidence"] is not None:
+        return f" with a confidence of about {percent(asked['confidence'])}"
+    return ""
+
+
+# Not those of whoever's language the machine speaks.
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+def listed(items: list[str], joint: str = "and") -> str:
+    """Join with commas and a last "and"."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {joint} {items[-1]}"
+
+
+def quoted(name: str) -> str:
+    """Put a name from the table in quotes, its direction of writing kept to itself."""
+    return f"“\u2068{name}\u2069”"
+
+
+def answer(target: str, labels: list[str]) -> str:
+    """Name an answer, such as “income” = “>50K”; of several, each counts."""
+    named = listed([quoted(label) for label in labels], "or")
+    each = ", each of which counts" if len(labels) > 1 else ""
+    return f"{quoted(target)} = {named}{each}" if target else f"{named}{each}"
+
+
+def date_words(text: str) -> str:
+    """Write a date as people read it; what is no date stays as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    zone = " UTC" if when.utcoffset() == timedelta(0) else ""
+    return f"{when.day} {MONTHS[when.month - 1]} {when.year}, {when:%H:%M}{zone}"
+
+
+def plural(name: str) -> str:
+    """Give the plural of a rate's name."""
+    return name[:-1] + "ies" if name.endswith("y") else name + "s"
+
+
+def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str, int | None]:
+    """Say in words what a rate counts, and about which label it is, if about one."""
+    every = set(product(range(len(labels)), range(len(labels))))
+    top = {(y, p) for y, p in part["numerator"]}
+    bottom = {(y, p) for y, p in part["denominator"]}
+    true = f"true {quoted(target)}" if target else "label"
+
+    def sides(cells: set[tuple[int, int]], c: int) -> list[tuple[set[tuple[int, int]], str]]:
+        """Give what may be asked of a label: the cells, and the words after "rows"."""
+        name = quoted(labels[c])
+        return [
+            ({(y, p) for y, p in cells if p == c}, f"predicted {name}"),
+            ({(y, p) for y, p in cells if y == c}, f"whose {true} is {name}"),
+            ({(y, p) for y, p in cells if p != c}, f"not predicted {name}"),
+            ({(y, p) for y, p in cells if y != c}, f"whose {true} is not {name}"),
+            (
+                {(y, p) for y, p in cells if (y == c) == (p == c)},
+                f"rightly predicted {name} or not {name}",
+            ),
+        ]
+
+    # The last label first: of two that is the favourable one.
+    order = list(reversed(range(len(labels))))
+    of = "Of all rows of the group" if bottom == every else ""
+    if not of:
+        found = [words for c in order for cells, words in sides(every, c) if cells == bottom]
+        of = f"Of the group's rows {found[0]}" if found else ""
+    if not of:
+        return "", None
+    if top == {(y, p) for y, p in bottom if y == p} and bottom == every:
+        return f"{of}, the share predicted rightly", None
+    told = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
+    return (f"{of}, the share {told[0][0]}", told[0][1]) if told else ("", None)
+
+
+def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> list[Any]:
+    """Title and explanation of each rate; the label is named where names alone do not tell."""
+    found = [describe(part, labels, target) for part in parts]
+    names = [part["name"].replace("_", " ") for part in parts]
+    out = []
+    for name, (words, about) in zip(names, found, strict=True):
+        several = names.count(name) > 1 and about is not None
+        title = f"{name[:1].upper()}{name[1:]}" + (
+            f" of {quoted(labels[about])}" if several and about is not None else ""
+        )
+        out.append({"name": name, "title": title, "words": words})
+    return out
+
+
+def fraction_words(tau: float) -> str:
+    """Say what a target asks for."""
+    if tau >= 1:
+        return "all alike"
+    share = "four fifths" if abs(tau - 0.8) < 1e-9 else f"{fixed(100 * tau, 0)}%"
+    return f"the lowest at least {share} of the highest"
+
+
+def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
+    """Say what was asked."""
+    asked, tau = summary["asked"], summary["tau"]
+    rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
+    by = listed([quoted(name) for name in asked["sensitive"]])
+    groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
+    each = sorted(set(asked["taus"]))
+    if len(each) > 1:
+        goals = [
+            f"{tau_text(t)} for {notion.replace('_', ' ')}"
+            for notion, t in zip(asked["notions"], asked["taus"], strict=False)
+        ]
+        return f"{groups}, the lowest over the highest at least {listed(goals)}."
+    return f"{groups}, {fraction_words(tau)} (target τ\u00a0=\u00a0{tau_text(tau)})."
+
+
+def reached_sentences(
+    summary: dict[str, Any],
+    test: dict[str, Any] | None,
+    before: dict[str, Any] | None,
+    best: dict[str, Any] | None,
+) -> dict[str, str]:
+    """Say what was reached, where it was chosen and on test rows; with the verdict in short.
+
+    ``test``, ``before`` and ``best`` are the figures of the saved model, of plain logistic
+    regression and of that at its best cut, on the part that is neither fitted to nor chosen on,
+    with its number of rows; None without one.
+    """
+    got, tau = summary["reached"], summary["tau"]
+    rate, where = got["rate"], got["where"]
+    start = "Reached" if got["feasible"] else "Not reached"
+    if got["feasible"] and summary.get("unlabelled"):
+        start += f" among rows that have a {quoted(summary['asked']['label'])}"
+    unsure = how_chosen(summary) == "unsure" and rate is not None and got.get("bound") is not None
+    if unsure:
+        start += _with_confidence(summary)
+        first = (
+            f"the ratio is {ratio_text(rate, tau)} {where}, of which "
+            f"{ratio_text(got['bound'], tau)} can be relied on; the target is {tau_text(tau)}"
+        )
+    elif rate is None:
+        first = f"no model with a ratio was found {where}"
+    else:
+        first = f"a ratio of {ratio_text(rate, tau)} {where}"
+    state = "ok" if got["feasible"] else "bad"
+    badge = "Target reached" if got["feasible"] else "Target not reached"
+    if got["feasible"] and summary["asked"]["confidence"] == "certified":
+        badge = "Target reached, with a certificate"
+    chance = ""
+    if unsure:
+        badge += _with_confidence(summary)
+    if test is None:
+        if got["feasible"]:
+            badge += f" {where}"
+        tested = any(part["key"] == "test" for part in summary["parts"])
+        second = "." if tested else ". There were no test rows, so this is all that is known."
+    elif test["ratio"] is None:
+        second = f"; on the {test['rows']} test rows the ratio cannot be computed."
+        state, badge = ("warn", f"{badge} {where}") if got["feasible"] else (state, badge)
+    else:
+        found = ratio_text(test["ratio"], tau)
+        second = f", {found} on {test['rows']} test rows"
+        if unsure:
+            second = f"; on {test['rows']} test rows the ratio is {found}"
+        over = test["ratio"] >= tau
+        if over:
+            second += ", where it reaches the target." if got["feasible"] else ", above the target."
+            if not got["feasible"]:
+                state = "warn"
+                badge = badge if unsure else f"Target not reached {where}"
+        else:
+            second += " – below the target there."
+            if got["feasible"]:
+                state, badge = "warn", f"Reached {where}, missed on the test rows"
+        if test["interval"]:
+            low, high = test["interval"]
+            held = f"The ratio on the test rows is uncertain: 95% interval about {fixed(low, 2)} "
+            held += f"to {fixed(high, 2)}"
+            if state == "ok" and summary["asked"]["confidence"] == "certified":
+                held += "; the certificate rests on the held-out rows."
+            elif low < tau <= high:
+                held += (
+                    ". The target lies inside it, so rows drawn anew could fall on the other side."
+                )
+            elif high < tau:
+                held += ", all of it below the target: this is not chance."
+            else:
+                held += ", all of it above the target."
+            chance = held
+    if got["feasible"] and missed_over_all(summary):
+        state, badge = "warn", "Reached among rows with a label, missed over all rows"
+    elif got["feasible"] and summary.get("unlabelled"):
+        badge += ", among rows with a label"
+    cost = ""
+    if test and test["accuracy"] is not None:
+        cost = f"The model is right for {percent(test['accuracy'])} of the test rows."
+        if before and before["accuracy"] is not None:
+            cost += (
+                f" Plain logistic regression, which does not look at fairness, is right for "
+                f"{percent(before['accuracy'])} and {_has_ratio(before['ratio'], tau)}"
+            )
+            if best and best["accuracy"] is not None:
+                cost += (
+                    f"; with the cut that suits it best it is right for "
+                    f"{percent(best['accuracy'])} and {_has_ratio(best['ratio'], tau)}"
+                )
+            cost += "."
+    elif got["accuracy"] is not None:
+        cost = f"The model is right for {percent(got['accuracy'])} of the rows {where}."
+    return {
+        "start": start,
+        "text": first + second,
+        "state": state,
+        "badge": badge,
+        "chance": chance,
+        "cost": cost,
+    }
+
+
+def _with_confidence(summary: dict[str, Any]) -> str:
+    return f" with a confidence of about {summary['asked']['confidence']:g}"
+
+
+def _has_ratio(ratio: float | None, tau: float) -> str:
+    return "has no ratio" if ratio is None else f"has a ratio of {ratio_text(ratio, tau)}"
+
+
+def missed_over_all(summary: dict[str, Any]) -> bool:
+    """Whether a rate that needs no label misses its target over all rows of the table."""
+    every = summary.get("all_rows")
+    return every is not None and not every["reached"]
+
+
+def unlabelled_sentences(summary: dict[str, Any]) -> dict[str, str]:
+    """Say whom the figures leave out, if some rows have no label; empty if all have one.
+
+    ``rows`` counts them, ``warning`` is said if it goes with the group, ``every`` has the ratio
+    over all rows.
+    """
+    found = summary.get("unlabelled")
+    test = " ".join(
+        f"The test figures leave out {thousands(d['n'])} rows of the test table that have no label "
+        f"({d['whom']}): they are of a selected part."
+        for d in summary["data"]["rows_dropped"]
+        if d.get("part") == "test" and d.get("whom")
+    )
+    if not found:
+        return {"rows": "", "warning": test, "every": ""}
+    label = quoted(summary["asked"]["label"])
+    groups = {name: g for name, g in found["groups"].items() if g["rows"]}
+    shares = [
+        f"{thousands(g['missing'])} of {thousands(g['rows'])} rows of {quoted(name)} "
+        f"({percent(g['missing'] / g['rows'])})"
+        for name, g in groups.items()
+    ]
+    if found["other_groups"]:
+        shares.append(f"all {thousands(found['other_groups'])} rows of other groups")
+    rows = (
+        f"The figures are of rows that have a {label}, a selected part of the table: it is missing "
+        f"in {listed(shares)}."
+    )
+    warning = ""
+    if found["related"]:
+        warning = (
+            f"Who has a {label} depends on the group. What is said of the population is about "
+            f"people whose {label} is known, not about all."
+        )
+    warning = " ".join(filter(None, [warning, test]))
+    return {"rows": rows, "warning": warning, "every": _every_sentence(summary, label)}
+
+
+def _every_sentence(summary: dict[str, Any], label: str) -> str:
+    """Say what the ratio is over all rows, with a label or without."""
+    every = summary["all_rows"]
+    if every is None:
+        if "statistical_parity" not in summary["asked"]["notions"]:
+            return ""
+        return (
+            "The ratio over all rows was not measured: evenhand predict, and evenhand audit of its "
+            "answers, give it."
+        )
+    several, out = len(every["rates"]) > 1, []
+    for rate in every["rates"]:
+        known = {group: r for group, r in rate["groups"].items() if r is not None}
+        if len(known) > 4:
+            known = {f(known, key=known.__getitem__): f(known.values()) for f in (min, max)}
+        each = ", ".join(f"{quoted(group)} {percent(r)}" for group, r in known.items())
+        of = f" for {listed([quoted(a) for a in rate['answer']], 'or')}" if several else ""
+        goal = f"the target of {tau_text(rate['tau'])}"
+        verdict = f"which reaches {goal}" if rate["reached"] else f"below {goal}"
+        if rate["ratio"] is None:
+            verdict = "no ratio"
+        out.append(f"{ratio_text(rate['ratio'], rate['tau'])}{of} ({each}), {verdict}")
+    rows = f"Over all {thousands(every['n'])} rows, with or without a {label}"
+    if every["uncompared"]:
+        left = [f"{thousands(n)} rows of {quoted(g)}" for g, n in every["uncompared"].items()]
+        return (
+            f"Over all rows the target cannot be judged: {listed(left)} have no {label}, and too "
+            f"few have one for that group to be compared. {rows}, of the other groups the ratio is "
+            f"{'; '.join(out)}."
+        )
+    return f"{rows}, the ratio is {'; '.join(out)}."
+
+
+def again_sentence(summary: dict[str, Any]) -> str:
+    """Say what is left of a promise if the same rows were tested for other targets before."""
+    asked = summary["asked"]
+    earlier, delta = asked.get("earlier_taus") or [], asked["delta"]
+    if not earlier or delta is None or not summary["reached"]["feasible"]:
+        return ""
+    wrong = min((len(earlier) + 1) * delta, 1.0)
+    return (
+        f"The same rows were tested for τ = {listed([tau_text(t) for t in earlier])} before: that "
+        f"one of these promises is wrong has a probability of up to {percent(wrong)}, not "
+        f"{percent(delta)}. The full promise is for a target named beforehand."
+    )
+
+
+def useless_sentence(summary: dict[str, Any]) -> str:
+    """Say so if one answer to everybody is more often right than the saved model."""
+    found = summary.get("saved") or {"counts": {}}
+    known = [part for part in summary["parts"] if found["counts"].get(part["key"])]
+    if not known:
+        return ""
+    part = known[-1]
+    counts = np.asarray(found["counts"][part["key"]], dtype=float)
+    labels = counts.sum(axis=(0, 2))
+    right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
+    if not right < labels[most]:
+        return ""
+    rows = PART_WORDS.get(part["key"], part["title"])
+    model, constant = (percent(n / labels.sum()) for n in (right, labels[most]))
+    return (
+        f"The saved model is right for {model} of the {rows}, less than the same answer to "
+        f"everybody: {quoted(summary['labels'][most])} is right for {constant}."
+    )
+
+
+def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
+    """Say what the ratio does not say: a heading and a sentence each."""
+    asked = summary["asked"]
+    names = listed([quoted(name) for name in asked["sensitive"]]) or "these groups"
+    rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]
+    only = f"Only the {listed(rates)} {'was' if len(rates) == 1 else 'were'} held level. "
+    out = [
+        (
+            "Alike is not right.",
+            "A ratio near 1 says that the groups get this answer about equally often. It does not "
+            "say that the answers are right, or that two similar people get the same one.",
+        ),
+        (
+            "One measure.",
+            only + "Other rates can differ between the same groups; "
+            "when the groups differ in the true answers, not all can be level at once.",
+        ),
+        (
+            "These groups only.",
+            f"Rows were compared by {names}. Nothing here speaks of other attributes, or of "
+            "smaller groups inside these.",
+        ),
+        (
+            "The table is taken at its word.",
+            "Accuracy compares with the answers in the table. If those carry old unfairness or "
+            "mistakes, a model that repeats them counts as accurate.",
+        ),
+        (
+            "Rows like these.",
+            "All figures are for rows drawn like the ones in the table. Other places, later years "
+            "or other applicants can differ, and intervals do not cover that.",
+        ),
+        (
+            "Not a legal opinion.",
+            "The four-fifths rule is a rule of thumb for noticing trouble. Reaching it does not "
+            "make a decision lawful, and missing it does not make it unlawful.",
+        ),
+    ]
+    small = summary["data"]["small_groups"]
+    if small:
+        n = sum(small.values())
+        are = "row is" if n == 1 else "rows are"
+        group = f"{len(small)} groups that are" if len(small) > 1 else "a group that is"
+        out.insert(
+            3,
+            (
+                "Small groups were not compared.",
+                f"{thousands(n)} {are} in {group} too small for a rate that means anything. The "
+                "model decides about them all the same.",
+            ),
+        )
+    if any(part["weighted"] for part in summary["parts"]):
+        out.append(
+            (
+                "Weighted rows.",
+                "Where rows have weights, rates are of weights and no intervals are shown.",
+            )
+        )
+    return out

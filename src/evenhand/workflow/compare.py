@@ -1,0 +1,178 @@
+"""Compare evenhand with other methods on a table, and the datasets to try it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from evenhand.core.groups import group_codes
+from evenhand.models.inputs import compared_groups
+from evenhand.tables.encoder import TableEncoder
+from evenhand.tables.groups import take_table_rows
+from evenhand.tables.parse import (
+    MissingWords,
+    as_frame,
+    listed,
+)
+from evenhand.workflow.labels import (
+    check_roles,
+    favourable_answer,
+    favourable_label,
+    groups_of,
+    label_counts,
+    labelled_rows,
+)
+
+__all__ = ["compare_methods", "dataset_frame", "dataset_list"]
+
+
+# Share of the rows that methods are compared on.
+TEST_SIZE = 0.3
+
+# Methods of evenhand itself that are quick, for a first look.
+QUICK = ("evenhand", "accuracy_only", "reweighing", "zhang", "celis", "group_thresholds")
+
+
+def compare_methods(
+    X: Any,
+    *,
+    label: str,
+    sensitive: Sequence[str],
+    methods: Sequence[str] | None = None,
+    taus: Sequence[float] = (0.8, 0.9),
+    notion: str = "statistical_parity",
+    favourable: str | None = None,
+    splits: int = 3,
+    jobs: int = 1,
+    seed: int = 0,
+    missing_groups: str = "error",
+    bins: Any = None,
+    min_group_size: int = 30,
+    na: Sequence[str] | None = None,
+    keep_na: Sequence[str] = (),
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """Compare evenhand with other methods on a table's rows.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label, sensitive, missing_groups, bins, na, keep_na
+        As of :func:`train`.
+    favourable : str, optional
+        As of :func:`audit`; the other labels are taken together.
+    min_group_size : int, default=30
+        Of more than two groups those of which fewer rows are tested on are left out: no method is
+        fitted to them or judged by them.
+    methods : sequence of str, optional
+        Names in :data:`evenhand.peers.METHODS`; those that are quick by default.
+    taus, notion, splits, jobs, seed, verbose
+        As of :func:`evenhand.peers.compare`.
+
+    Returns
+    -------
+    DataFrame
+        What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
+        favourable and before two that name the rows and the groups left out.
+    """
+    from evenhand.peers import METHODS, compare
+
+    unknown = [method for method in methods or () if method not in METHODS]
+    if unknown:
+        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
+    check_roles(label, sensitive)
+    missing = MissingWords.chosen(na, keep_na)
+    X, y, dropped, _ = labelled_rows(X, label, sensitive, missing_groups, bins, missing)
+    good = favourable_label(label_counts(y), label, favourable)
+    groups, _ = groups_of(X, sensitive, missing_groups, bins, missing)
+    names, z = group_codes(groups)
+    sizes = np.bincount(z)
+    judged = (sizes * TEST_SIZE).astype(int)
+    large, number, small = compared_groups(names, judged, min_group_size, " to test on")
+    if small:
+        rows = number[z] < len(large)
+        X, y, z = take_table_rows(X, rows), y[rows], z[rows]
+        small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
+    wanted = list(
+        methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
+    )
+    table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
+    # What a column holds is seen on all rows, so that every split reads it alike.
+    encoder = TableEncoder(exclude=[label, *sensitive], na=na, keep_na=keep_na)
+    plans = clone(encoder).fit(table).plans_
+    kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
+    outside = [p.column for p in plans if p.kind == "dropped"]
+    kinds = {column: kind for column, kind in kinds.items() if column not in outside}
+    found = compare(
+        table,
+        (y == good).astype(int),
+        pd.Series(names[z]),
+        methods=wanted,
+        notion=notion,
+        taus=list(taus),
+        n_splits=splits,
+        test_size=TEST_SIZE,
+        transformer=encoder.set_params(exclude=outside, kinds=kinds),
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=verbose,
+    )
+    found.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
+    return found.assign(
+        rows_dropped="; ".join(
+            f"{d['n']:,} rows {d['reason']}"
+            + (f" ({d['whom']}; figures are of a selected part)" if d.get("whom") else "")
+            for d in dropped
+        ),
+        small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
+    )
+
+
+# Datasets inside the package.
+INSIDE = ("adult", "german")
+
+
+def dataset_list() -> list[dict[str, Any]]:
+    """List the datasets, as plain values."""
+    from evenhand.datasets import DATASETS
+
+    return [
+        {
+            "name": d.name,
+            "title": d.title,
+            "rows": d.rows,
+            "what": d.what,
+            "label": d.label,
+            "favourable": str(d.favourable),
+            "sensitive": [s.name for s in d.sensitive],
+            "loader": f"evenhand.datasets.{d.loader}",
+            "inside": d.name in INSIDE,
+            "licence": d.licence,
+        }
+        for d in DATASETS.values()
+    ]
+
+
+def dataset_frame(name: str) -> pd.DataFrame:
+    """Give a dataset's table with its label and sensitive columns in it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in :data:`evenhand.datasets.DATASETS`.
+    """
+    from evenhand import datasets
+
+    if name not in datasets.DATASETS:
+        raise ValueError(
+            f"there is no dataset {name!r}; there are {listed(list(datasets.DATASETS))}."
+        )
+    record = datasets.DATASETS[name]
+    data = getattr(datasets, record.loader)()
+    missing = {} if record.label in data.frame else {record.label: data.target}
+    return pd.DataFrame(data.frame.assign(**missing))

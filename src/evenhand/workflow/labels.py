@@ -1,0 +1,326 @@
+"""What the columns of a table are for: labels, the favourable one, groups; and marks of a table."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import chi2_contingency, fisher_exact
+
+from evenhand.core.groups import group_codes, zero_one
+from evenhand.models.classifier import FairClassifier
+from evenhand.persist.model_file import SavedModel
+from evenhand.tables.encoder import TableEncoder
+from evenhand.tables.groups import bins_by_column, take_table_rows
+from evenhand.tables.parse import (
+    BUILT_IN,
+    MissingWords,
+    as_frame,
+    check_words,
+    listed,
+    read_texts,
+)
+from evenhand.tables.pipeline import FairPipeline
+
+__all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
+
+
+# More labels than this are no labels but a quantity.
+MOST_LABELS = 20
+
+# More groups than this are no groups but names.
+MOST_GROUPS = 100
+
+# A number with more values than this needs bins.
+MOST_VALUES = 20
+
+# Labels that are missing so unevenly between answers, or groups, would be so with at most this
+# probability if which are missing had nothing to do with them.
+UNRELATED = 0.05
+# Shares of missing labels that differ by more than this between groups are told, whatever chance
+# may have done.
+UNEVEN = 0.01
+
+
+def label_values(
+    X: Any, label: str, *, least: int = 2, missing: MissingWords = BUILT_IN
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Give the labels of a table, and which rows have one.
+
+    Parameters
+    ----------
+    X : pandas, polars or pyarrow table
+        The table.
+    label : str
+        The column.
+    least : int, default=2
+        How many different values it must have.
+    missing : MissingWords
+        Words that stand for no value.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray of bool)
+        Labels of the rows that have one, as whole numbers where all are, else as text; and which
+        rows those are.
+    """
+    frame = as_frame(X)
+    if label not in frame.columns:
+        raise ValueError(f"the table has no column {label!r}; it has {listed(frame.columns)}.")
+    texts = read_texts(frame[label], missing)
+    known = np.array([t is not None for t in texts])
+    if not known.any():
+        raise ValueError(f"column {label!r} has no value in any row.")
+    values = texts[known].astype(str)
+    distinct = np.unique(values)
+    if len(distinct) < least:
+        raise ValueError(
+            f"column {label!r} has the value {str(distinct[0])!r} in every row; a label needs two."
+        )
+    if len(distinct) > MOST_LABELS:
+        raise ValueError(
+            f"column {label!r} has {len(distinct):,} different values, such as "
+            f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+        )
+    try:
+        numbers = np.array([int(v) for v in values])
+    except ValueError:
+        return values, known
+    return numbers, known
+
+
+def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
+    """Find the label or group that a user wrote as text, or as an equal number: 1 is 1.0."""
+    for value in values:
+        if str(value) == text:
+            return value
+    number = _as_number(text)
+    equal = [value for value in values if number is not None and _as_number(value) == number]
+    if len(equal) == 1:
+        return equal[0]
+    raise ValueError(
+        f"{option} {text!r} is no value of column {column!r}; it has {listed(values)}."
+    )
+
+
+def _as_number(value: Any) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def favourable_label(
+    labels: Mapping[Any, int], column: str, named: str | None = None, *, each: bool = False
+) -> Any:
+    """Find the favourable label: the one named, or the larger of 0/1, -1/1 or false/true.
+
+    Parameters
+    ----------
+    labels : mapping of label to int
+        How many rows have each.
+    column : str
+        The label's column.
+    named : str, optional
+        What the user said.
+    each : bool, default=False
+        Whether of more than two labels each may count.
+
+    Returns
+    -------
+    label or None
+        None if each counts. Other labels are refused: which is favourable is never guessed.
+    """
+    if named is not None:
+        return as_label(named, list(labels), column, "--favourable")
+    if each and len(labels) > 2:
+        return None
+    numbers = zero_one(labels) if len(labels) == 2 else None
+    if numbers is not None:
+        return max(numbers, key=numbers.__getitem__)
+    n = sum(labels.values())
+    shown = [f"{label!r} ({rows / n:.1%} of the rows)" for label, rows in labels.items()]
+    options = [f"--favourable {shlex.quote(str(label))}" for label in labels]
+    more = ", or another of them" if len(options) > 2 else ""
+    raise ValueError(
+        f"column {column!r} has {len(labels)} labels, {', '.join(shown)}, and which one is "
+        f"favourable is never guessed; say {' or '.join(options[:2])}{more}."
+    )
+
+
+def label_counts(y: NDArray[Any]) -> dict[Any, int]:
+    classes, n = np.unique(y, return_counts=True)
+    return dict(zip(classes.tolist(), n.tolist(), strict=True))
+
+
+def favourable_answer(label: str, values: Sequence[str]) -> str:
+    """Say which answer counts as favourable, as every screen and JSON document begins.
+
+    Parameters
+    ----------
+    label : str
+        The label's column, or that of predictions.
+    values : sequence of str
+        The favourable labels; of many each may count.
+
+    Examples
+    --------
+    >>> from evenhand.workflow.labels import favourable_answer
+    >>> favourable_answer("income", [">50K"])
+    'income = >50K'
+    """
+    each = "each of " * (len(values) > 1)
+    return f"{label} = {each}{' | '.join(values)}"
+
+
+def favourable_of(saved: SavedModel) -> str:
+    """Say which answer a saved model takes for favourable; one saved in Python has no facts."""
+    model = saved.model[-1]
+    labels = [str(model._labels[c]) for c in model.frontier_.favourable]
+    return favourable_answer(saved.facts.get("label", "label"), labels)
+
+
+def groups_of(
+    X: Any,
+    sensitive: Sequence[str],
+    missing_groups: str,
+    bins: Any = None,
+    missing: MissingWords = BUILT_IN,
+) -> tuple[Any, Any]:
+    """Group of each row that has one, and which rows those are."""
+    bins = bins_by_column(bins, sensitive)
+    pipeline = FairPipeline(
+        [
+            ("encoder", TableEncoder(na=missing.words, keep_na=missing.kept)),
+            ("classifier", FairClassifier()),
+        ],
+        sensitive_features=list(sensitive),
+        missing_groups=missing_groups,
+        bins=bins,
+    )
+    values, known = pipeline.groups(X)
+    check_groups(values, bins)
+    return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
+
+
+def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
+    """Refuse sensitive columns whose values are no groups."""
+    for name in values.columns:
+        n = values[name].nunique()
+        known_values = values[name].dropna()
+        written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
+        if name not in bins and n > MOST_VALUES and all(written):
+            raise ValueError(
+                f"column {name!r} is a number with {n} distinct values; say with --bins which "
+                f"values are a group, for example --bins {name}=30,45,60."
+            )
+        if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
+            raise ValueError(
+                f"column {name!r} has {n:,} different values; groups are few (at most "
+                f"{MOST_GROUPS}): is it a name or a number of persons?"
+            )
+
+
+def fingerprint(X: Any) -> str:
+    """Give a short mark of a table's values, which another table hardly has."""
+    frame = as_frame(X)
+    digest = hashlib.sha256()
+    for name in frame.columns:
+        try:
+            texts: Any = read_texts(frame[name])
+        except ValueError:  # lists or records, which may be in columns that are no inputs
+            texts = list(map(str, frame[name].to_list()))
+        values = pd.Series(texts, dtype=object)
+        digest.update(name.encode())
+        digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def plain_number(value: Any) -> float | None:
+    """Give a number as JSON has it: no NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
+def depends(table: NDArray[Any], level: float = UNRELATED) -> tuple[float, bool]:
+    """Say whether who has no label, the first column, goes with the row of a table of counts.
+
+    Returns
+    -------
+    tuple of (float, bool)
+        The test's p-value, and whether it is below ``level`` or some row has no label at all.
+    """
+    table = table[table.sum(axis=1) > 0]
+    if len(table) < 2 or not table.sum(axis=0).all():
+        p = 1.0
+    else:
+        p = float((fisher_exact if len(table) == 2 else chi2_contingency)(table)[1])
+    return p, bool(p < level or (table[:, 1] == 0).any())
+
+
+def joined(names: Sequence[str]) -> str:
+    return " × ".join(names)
+
+
+def check_roles(
+    label: str | None,
+    sensitive: Sequence[str],
+    kinds: Collection[str] = (),
+    *,
+    sensitive_inputs: bool = False,
+) -> None:
+    """Refuse a label that is sensitive, and a kind for a column that is no input."""
+    if label in sensitive:
+        raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+    twice = [name for i, name in enumerate(sensitive) if name in sensitive[:i]]
+    if twice:
+        raise ValueError(f"the sensitive column {twice[0]!r} is named twice; name it once.")
+    for name in kinds:
+        if name == label or (name in sensitive and not sensitive_inputs):
+            what = "the label" if name == label else "sensitive"
+            raise ValueError(f"column {name!r} is {what}, no input, so it cannot have a kind.")
+
+
+def whom_left_out(
+    groups: Any, known: NDArray[np.bool_], n: NDArray[Any] | None = None
+) -> dict[str, str]:
+    """Say of which groups rows have no label, under "whom", if that goes with the group.
+
+    ``known`` says which rows have a label; ``n``, how many rows each stands for.
+    """
+    if known.all():
+        return {}
+    names, z = group_codes(groups)
+    counts = np.bincount(z * 2 + known, weights=n, minlength=2 * len(names))
+    table = counts.astype(int).reshape(-1, 2)
+    shares = table[:, 0] / table.sum(axis=1)
+    if not depends(table)[1] and np.ptp(shares) <= UNEVEN:
+        return {}
+    order = np.argsort(-shares, kind="stable")[:4]
+    each = [f"{table[j, 0]:,} of {table[j].sum():,} rows of {names[j]}" for j in order]
+    return {"whom": f"{', '.join(each)}: who has a label depends on the group"}
+
+
+def labelled_rows(
+    X: Any,
+    label: str,
+    sensitive: Sequence[str],
+    missing_groups: str,
+    bins: Any,
+    missing: MissingWords,
+) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
+    """Rows that have a label and a group, their labels, what was left out, rows with no label."""
+    check_words(as_frame(X), [label, *sensitive], missing)
+    groups, kept = groups_of(X, sensitive, missing_groups, bins, missing)
+    dropped = [{"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())}]
+    X = X if kept.all() else take_table_rows(X, kept)
+    y, known = label_values(X, label, missing=missing)
+    dropped.append({"reason": f"without a value in {label!r}", "n": int((~known).sum())})
+    dropped[-1] |= whom_left_out(groups, known)
+    unlabelled = None if known.all() else take_table_rows(X, ~known)
+    X = X if known.all() else take_table_rows(X, known)
+    return X, y, [d for d in dropped if d["n"]], unlabelled
