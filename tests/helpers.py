@@ -1,0 +1,87 @@
+"""Problems, ways to choose a point, and readers of screens and pages that the tests share."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from typer.testing import CliRunner
+
+from evenhand.cli.app import app
+from evenhand.core.notions import NOTIONS
+
+ROOT = Path(__file__).parents[1]
+
+PAPER_NOTIONS = ("statistical_parity", "false_discovery")
+NOTION_NAMES = tuple(NOTIONS)
+READING_NAMES = ("corrected", "printed")
+
+
+def make_problem(n=400, n_features=5, seed=0, dtype=np.float64):
+    """A biased problem: the first two inputs lean on the group, and so do labels."""
+    rng = np.random.default_rng(seed)
+    z = (rng.random(n) < 0.6).astype(int)
+    X = rng.standard_normal((n, n_features))
+    X[:, 0] += 1.0 * z
+    X[:, 1] += 0.5 * z
+    score = X @ np.linspace(1.2, -0.4, n_features) - 0.8 + 0.5 * z
+    y = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+    return X.astype(dtype), y, z
+
+
+def as_layout(X, layout):
+    return csr_matrix(X) if layout == "csr" else X
+
+
+# How a point may be chosen: by its rate on some rows, by a confidence, or by a certificate.
+REGIMES = {
+    "train": {"confidence": None},
+    "confident": {"confidence": 0.9},
+    "holdout": {"confidence": None, "selection": "holdout"},
+    "confident holdout": {"confidence": 0.9, "selection": "holdout"},
+    "crossfit": {"confidence": None, "selection": "crossfit"},
+    "certified": {"confidence": "certified"},
+}
+
+
+def run(*args, stdin=None):
+    result = CliRunner().invoke(app, list(args), input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def words(text):
+    """What a screen says, however it is wrapped."""
+    return re.sub(r"\s+", " ", text)
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page, and the content of each script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.words, self.scripts = [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.cdata_elem == "script":
+            self.scripts[-1] += data
+        elif self.cdata_elem != "style":
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split()).replace("\u2068", "").replace("\u2069", "")
+
+    @property
+    def model(self):
+        return json.loads(self.scripts[0])

@@ -1,0 +1,579 @@
+"""The runner keeps what is done, claims are decided by what is measured, pictures get drawn."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from evenhand.cli.app import app
+from evenhand.paper import experiments
+from evenhand.paper.experiments import EXPERIMENTS, Claim, Experiment, Finding, reproduce, tally
+from evenhand.paper.experiments import _reproduce as reproducing
+from evenhand.paper.experiments._claims import (
+    CORRECTED,
+    PRINTED,
+    RIDGE,
+    VERDICTS,
+    claims_markdown,
+    judge,
+    means,
+)
+from evenhand.paper.experiments._fits import (
+    ADULT,
+    METHODS,
+    RHOS,
+    SEEDS,
+    fit,
+    iterations,
+    problem,
+    split,
+)
+from evenhand.paper.experiments._runner import _sources, run_experiments, versions
+
+mpl.use("Agg")
+READINGS = (PRINTED, RIDGE, CORRECTED)
+
+
+# The runner --------------------------------------------------------------------------------------
+
+FACTOR = 2
+
+
+def double(x):
+    return FACTOR * x
+
+
+def draw_nothing(table):
+    from matplotlib.figure import Figure
+
+    return Figure()
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """An experiment that notes each run in a file and fails where it is told to."""
+    log, trap = tmp_path / "log", tmp_path / "trap"
+
+    def run(x, seed):
+        with log.open("a") as file:
+            file.write(f"{x}\n")
+        if trap.exists() and x == 2:
+            raise KeyboardInterrupt
+        return [{"y": double(x)}, {"y": -double(x)}]
+
+    claim = Claim("y is even", "nowhere", "y % 2 == 0", lambda t, r: Finding("even", True))
+    experiment = Experiment(
+        name="toy",
+        title="A toy",
+        cells=lambda quick: [{"x": x, "seed": 0} for x in range(1 if quick else 4)],
+        run=run,
+        draw=draw_nothing,
+        caption="It doubles.",
+        claims=(claim,),
+    )
+    return experiment, log, trap
+
+
+def runs(log):
+    return log.read_text().split() if log.exists() else []
+
+
+def test_table_has_cells_rows_seeds_and_versions(toy, tmp_path):
+    experiment, _, _ = toy
+    (found, table), *_ = run_experiments([experiment], tmp_path)
+    assert found is experiment
+    assert table.to_dict("list") == {
+        "x": [0, 0, 1, 1, 2, 2, 3, 3],
+        "seed": [0] * 8,
+        "y": [0, 0, 2, -2, 4, -4, 6, -6],
+    }
+    written = pd.read_csv(tmp_path / "toy.csv")
+    assert list(written.columns) == ["x", "seed", "y", "versions"]
+    assert set(written["versions"]) == {versions()}
+    assert "numpy" in versions()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"toy.csv", "toy.png", "toy.svg", "cells"} <= names
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_a_second_run_runs_nothing(toy, tmp_path):
+    experiment, log, _ = toy
+    for _ in range(2):
+        done = []
+        list(run_experiments([experiment], tmp_path, advance=done.append))
+        assert done == ["toy"] * 4
+    assert runs(log) == ["0", "1", "2", "3"]
+
+
+def test_quick_cells_are_not_run_again_by_the_full_grid(toy, tmp_path):
+    experiment, log, _ = toy
+    list(run_experiments([experiment], tmp_path, quick=True))
+    list(run_experiments([experiment], tmp_path))
+    assert runs(log) == ["0", "1", "2", "3"]
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(toy, tmp_path):
+    experiment, log, trap = toy
+    trap.touch()
+    with pytest.raises(KeyboardInterrupt):
+        list(run_experiments([experiment], tmp_path))
+    assert not (tmp_path / "toy.csv").exists()
+    trap.unlink()
+    ((_, table),) = run_experiments([experiment], tmp_path)
+    assert len(table) == 8
+    assert runs(log) == ["0", "1", "2", "2", "3"]
+
+
+def test_a_broken_cell_is_run_again(toy, tmp_path):
+    experiment, log, _ = toy
+    list(run_experiments([experiment], tmp_path))
+    broken = sorted((tmp_path / "cells").iterdir())[0]
+    for i, text in enumerate(['[{"x": 1,', "[]", '{"a": 1}', '[{"x": 77, "seed": 0, "y": 1}]']):
+        broken.write_text(text)
+        ((_, table),) = run_experiments([experiment], tmp_path)
+        assert len(table) == 8
+        assert len(runs(log)) == 5 + i
+
+
+def test_changed_code_or_constant_is_other_content(toy, tmp_path, monkeypatch):
+    experiment, log, _ = toy
+    list(run_experiments([experiment], tmp_path, quick=True))
+    monkeypatch.setitem(globals(), "FACTOR", 3)  # used by run's helper
+    monkeypatch.setattr("evenhand.paper.experiments._runner._OURS", ("test_experiments", "tests"))
+    list(run_experiments([experiment], tmp_path, quick=True))
+    assert runs(log) == ["0", "0"]
+    monkeypatch.setitem(globals(), "double", lambda x: 5 * x)
+    list(run_experiments([experiment], tmp_path, quick=True))
+    assert runs(log) == ["0", "0", "0"]
+
+
+def test_experiments_are_written_as_they_become_complete(toy, tmp_path):
+    experiment, _, trap = toy
+    first = replace(experiment, name="first", cells=lambda quick: [{"x": 0, "seed": 0}])
+    trap.touch()
+    with pytest.raises(KeyboardInterrupt):
+        list(run_experiments([first, experiment], tmp_path))
+    assert (tmp_path / "first.csv").exists()
+    assert not (tmp_path / "toy.csv").exists()
+
+
+# The claims --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed", "corrected", "verdict"),
+    [
+        (True, True, "holds"),
+        (False, True, "holds in the corrected reading only"),
+        (True, False, "holds in the printed reading only"),
+        (False, False, "does not hold"),
+        (None, True, "cannot be decided"),
+        (True, None, "cannot be decided"),
+    ],
+)
+@given(ridge=st.sampled_from([True, False, None]))
+def test_the_verdict_is_that_of_printed_and_corrected(printed, corrected, verdict, ridge):
+    found = {PRINTED: printed, RIDGE: ridge, CORRECTED: corrected}
+    claim = Claim("s", "p", "c", lambda table, reading: Finding("v", found[reading]))
+    assert judge(claim, "e", pd.DataFrame()).verdict == verdict
+    single = replace(claim, one_reading=True)
+    alone = {True: "holds", False: "does not hold", None: "cannot be decided"}
+    assert judge(single, "e", pd.DataFrame()).verdict == alone[corrected]
+
+
+def test_means_count_a_run_without_a_rate_as_unfair():
+    table = pd.DataFrame({"rho": [1, 1, 2], "accuracy": [0.5, 0.7, 0.1], "rate": [np.nan, 1, 0.5]})
+    assert means(table, "rho")["rate"].tolist() == [0.5, 0.5]
+    assert means(table, "rho", accuracy=0.7)["rate"].tolist() == [1.0]
+
+
+def test_markdown_escapes_and_links():
+    claim = Claim("|w| grows", "Section\n1", "a | b", lambda t, r: Finding(f"{r}|", True))
+    toy = Experiment("toy", "A toy", list, list, draw_nothing, "Caption.", (claim,))
+    verdict = judge(claim, "toy", pd.DataFrame())
+    text = claims_markdown([verdict], [toy], ["A note."])
+    row = next(line for line in text.splitlines() if line.startswith("| 1"))
+    assert row.count("|") - row.count("\\|") == 6
+    assert "**holds**" in row
+    assert "[toy](#toy)" in row
+    assert "## toy" in text
+    assert "![A toy](toy.png)" in text
+    assert "A note." in text
+    assert tally([verdict, verdict]) == "2 claims: 2 hold"
+    assert json.loads(json.dumps(verdict.to_dict()))["findings"][CORRECTED]["holds"] is True
+
+
+def over(names, rhos=RHOS, **columns):
+    """Rows of three readings over ρ: a name's values, or functions of ρ."""
+    rows = []
+    for reading in READINGS:
+        for name, values in names.items():
+            for rho in rhos:
+                row = {k: v(rho) if callable(v) else v for k, v in values.items()}
+                rows.append({"reading": reading, "name": name, "rho": rho, "seed": 0} | row)
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def with_rivals(ours, rivals):
+    table = over({"AGD modified, τ = 0.9": ours})
+    others = over(rivals)
+    return pd.concat([table, others[others["reading"] == PRINTED].assign(reading="all")])
+
+
+def curve(accuracy, rate):
+    return {"accuracy": accuracy, "rate": rate}
+
+
+def curves(agd, ngd, agd_normal, ngd_normal):
+    """Each is a function of the iteration that gives accuracy and rate."""
+    rows = []
+    for reading in READINGS:
+        for name, f in zip(METHODS, (agd, ngd, agd_normal, ngd_normal), strict=True):
+            for rho in (ADULT, 0.5):
+                for t in range(1, 101):
+                    row = {"reading": reading, "name": name, "rho": rho, "iteration": t}
+                    rows.append(row | curve(*f(t)) | {"majority": 0.75, "plain": 0.85})
+    return pd.DataFrame(rows)
+
+
+def example(normal, modified, away, identity):
+    rows = []
+    for reading in READINGS:
+        for data in ("counter-example", "Adult"):
+            for name, rate in (("normal", normal), ("modified", modified)):
+                for t in range(1, 4):
+                    rows.append(
+                        {"reading": reading, "data": data, "name": name, "seed": 0, "rate": rate}
+                        | {"iteration": t, "away": away if t > 1 else None, "identity": identity}
+                        | {"eligible": True, "cosine": 0.5}
+                    )
+    return pd.DataFrame(rows)
+
+
+def regrets(measured, bound, price, start, excess, smoothness):
+    rows = []
+    facts = {"norm_c_start": 1.0, "norm_f_start": start, "excess": excess, "iterations": 5.0}
+    facts |= {"k_L1": smoothness, "k_L2": 2.0, "alpha": 1.0, "seed": 0}
+    for reading in READINGS:
+        for method in ("Algorithm 1", "Algorithm 2", "AGD+ alone"):
+            for loss in ("F", "C"):
+                lower = (method, loss) == ("Algorithm 1", "C")
+                for t in (1, 2):
+                    row = {"method": method, "loss": loss, "t": t, "measured": measured}
+                    row |= {"reading": reading, "bound": price if lower else bound}
+                    rows.append(row | facts)
+    return pd.DataFrame(rows)
+
+
+def taus(rate, best):
+    rows = []
+    for reading in READINGS:
+        for rho in RHOS:
+            for tau in (0.5, 0.8, 0.9, 0.95):
+                row = {"reading": reading, "rho": rho, "tau": tau, "rate": rate(tau)}
+                row |= {"accuracy": 0.8, "majority": 0.8 if best > 0.99 else 0.6}
+                rows.append(row | {"best": best, "best_eligible": best})
+    return pd.DataFrame(rows).assign(seed=0)
+
+
+def powers(spread):
+    return pd.concat(
+        over(
+            {f"{m} modified": curve(0.8 + spread * p, 0.8 + spread * p) for m in ("AGD", "NGD")},
+            rhos=(ADULT, 0.8),
+            power=p,
+        )
+        for p in (0.1, 1.0)
+    )
+
+
+def facts(rows, correlation, rank):
+    off = correlation - 0.2158
+    return pd.DataFrame(
+        {"rho": [ADULT, 0.5], "rows": rows, "correlation": [correlation, 0.5 + off]}
+        | {"correlation_all_rows": 0.2146 + off, "rank_adult": rank, "columns_adult": 86}
+        | {"rank_made": rank, "columns_made": 86, "seed": 0}
+        | {"label_rate_women": 0.1, "label_rate_men": 0.3}
+    )
+
+
+def alone(with_both, without):
+    usual = over(
+        {"adversary and regulariser": curve(0.6, with_both), "adversary alone": curve(0.7, without)}
+    )
+    few = usual[usual["rho"] == 0.5]
+    return pd.concat([usual.assign(share_of_women=0.0), few.assign(share_of_women=0.02)])
+
+
+def weights(slope):
+    ratio = {"printed_ratio": lambda r: slope * r, "absolute_ratio": lambda r: 1 / (1 - slope * r)}
+    return over({"AGD modified, τ = 0.8": ratio})
+
+
+def rise(at, accuracy, rate):
+    return lambda t: (accuracy, rate) if t >= at else (0.75, 0.1)
+
+
+def four(modified, thresholded, normal):
+    return {
+        "AGD modified": curve(0.8, modified),
+        "AGD modified, τ = 0.8": curve(0.8, thresholded),
+        "AGD normal": curve(0.8, normal),
+        "NGD modified": curve(0.8, modified),
+        "NGD normal": curve(0.8, normal),
+        "accuracy only": curve(0.8, 0.9),
+        "fairness only": curve(0.8, 0.5 if modified > normal else 0.95),
+    }
+
+
+def rivals_of(rate, accuracy, positives=0.3):
+    one = curve(accuracy, rate) | {"positives": positives}
+    return dict.fromkeys(("Zafar", "Zhang", "Zhang, equalised odds", "Celis"), one)
+
+
+# For each experiment a table in which the paper is right, and one in which it is not.
+TABLES = {
+    "data": (facts(45_222, 0.2158, 80), facts(48_842, 0.3, 86)),
+    "curves": (
+        curves(
+            rise(10, 0.84, 0.9),
+            rise(50, 0.84, 0.85),
+            lambda t: (0.84, 0.3),
+            lambda t: (0.75, 0.95) if t < 6 else (0.84, 0.3),
+        ),
+        curves(
+            rise(50, 0.79, 0.24),
+            rise(10, 0.76, 0.25),
+            lambda t: (0.84, 0.9),
+            lambda t: (0.84, 0.9),
+        ),
+    ),
+    "iteration50": (over(four(0.9, 0.9, 0.3)), over(four(0.7, 0.7, 0.9))),
+    "updates": (over(four(0.9, 0.85, 0.3)), over(four(0.5, 0.5, 0.6))),
+    "rivals": (
+        with_rivals(
+            curve(0.81, 0.78),
+            rivals_of(0.78, 0.8, positives=0.0) | {"Zafar": curve(0.8, 0.79) | {"positives": 0.1}},
+        ),
+        with_rivals(curve(0.7, 0.5), rivals_of(0.9, 0.8)),
+    ),
+    "targets": (taus(lambda tau: tau, 0.995), taus(lambda tau: 1 - tau, 0.9)),
+    "noise": (weights(1.0), weights(-1.0)),
+    "exponents": (powers(0.001), powers(0.1)),
+    "discovery_full": (
+        with_rivals(curve(0.8, 0.9), rivals_of(0.7, 0.81, positives=0.0)),
+        with_rivals(curve(0.7, 0.5), rivals_of(0.7, 0.85)),
+    ),
+    "alone": (alone(0.95, 0.5), alone(0.7, 0.9)),
+    "counterexample": (example(0.3, 0.9, True, 1e-16), example(0.9, 0.3, False, 1e-3)),
+    "theory": (
+        regrets(0.5, 0.6, 0.4, 1.0, 0.0, smoothness=1.5),
+        regrets(0.5, 0.1, 0.9, 0.0, 1e-3, smoothness=0.5),
+    ),
+}
+TABLES["discovery_coarse"] = TABLES["discovery_full"]
+# Concavity can be refuted, not shown.
+NEVER = {
+    "Assumed: the fairness objective is concave in w and u together, which the proofs use": (
+        "cannot be decided"
+    )
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_claim_can_hold_and_can_fail(name):
+    right, wrong = TABLES[name]
+    for claim in EXPERIMENTS[name].claims:
+        assert judge(claim, name, right).verdict == NEVER.get(claim.statement, "holds"), claim
+        assert judge(claim, name, wrong).verdict == "does not hold", claim
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_pictures_are_drawn_from_any_table(name, tmp_path):
+    table = TABLES[name][0]
+    if name.startswith(("discovery", "rivals")):
+        gone = table["name"].eq("Celis") & table["rho"].eq(0.8)
+        table = table.assign(rate=table["rate"].mask(gone))
+    figure = EXPERIMENTS[name].draw(table)
+    labels = [label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]]
+    assert all(ax.get_xlabel() for ax in figure.axes[-1:])
+    assert figure.axes[0].get_ylabel()
+    if name.startswith(("discovery", "rivals")):
+        assert "Celis: runs without a rate" in labels
+    figure.savefig(tmp_path / "a.png")
+
+
+def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
+    claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
+    table = with_rivals(curve(0.8, 0.95), rivals_of(0.9, 0.8))
+    assert judge(claim, "rivals", table).verdict == "cannot be decided"
+
+
+def test_claims_say_what_decides_them():
+    statements = [c.statement for e in EXPERIMENTS.values() for c in e.claims]
+    assert len(set(statements)) == len(statements) >= 45
+    for experiment in EXPERIMENTS.values():
+        assert experiment.claims
+        for claim in experiment.claims:
+            assert len(claim.criterion) > 15
+            assert claim.place
+
+
+def test_grids():
+    for name, experiment in EXPERIMENTS.items():
+        full, quick = experiment.cells(False), experiment.cells(True)
+        assert len({json.dumps(c, sort_keys=True) for c in full}) == len(full)
+        assert all(cell in full for cell in quick), name
+        if name != "counterexample":
+            assert {c["seed"] for c in full} == set(range(SEEDS))
+    assert SEEDS >= 5
+    for name in ("iteration50", "updates", "rivals", "noise", "discovery_full"):
+        assert {c["rho"] for c in EXPERIMENTS[name].cells(False)} == set(RHOS)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("method", ["AGD", "NGD"])
+def test_iterations_are_those_of_the_classifier(reading, method):
+    part = split(0.5, 0, "coarse")
+    model = fit(part, reading, method, max_iter=5)
+    oracle = problem(part.X_train, part.y_train, part.z_train, reading)
+    run = iterations(oracle, reading, method, "modified")
+    for iterate in model.trajectory_.iterates:
+        np.testing.assert_allclose(next(run).q, iterate, rtol=1e-9, atol=1e-12)
+
+
+# The whole ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_reproduce_by_name(tmp_path):
+    verdicts = reproduce(["counterexample", "data"], out=tmp_path, quick=True, n_jobs=1)
+    assert [v.experiment for v in verdicts] == ["data"] * 4 + ["counterexample"] * 5
+    found = {v.claim.statement: v.verdict for v in verdicts}
+    assert found["The correlation of label and sex in Adult is 0.21"] == "holds"
+    assert found["The modified direction's inner product with g_F is −α‖g_F‖²"] == "holds"
+    text = (tmp_path / "claims-partial.md").read_text(encoding="utf-8")
+    assert "A quick run" in text
+    for name in ("data", "counterexample"):
+        assert (tmp_path / f"{name}.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_a_part_never_takes_the_place_of_the_whole(tmp_path, monkeypatch, toy):
+    other = replace(toy[0], name="other")
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": toy[0], "other": other})
+    reproduce(["toy"], out=tmp_path, quick=True, n_jobs=1)
+    assert not (tmp_path / "claims.md").exists()
+    assert "## other" not in (tmp_path / "claims-partial.md").read_text(encoding="utf-8")
+    verdicts = reproduce(["other"], out=tmp_path, quick=True, n_jobs=1)
+    assert {v.experiment for v in verdicts} == {"other"}
+    text = (tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert "## toy" in text
+    assert "## other" in text
+    assert "2 claims" in text
+    assert len(runs(toy[1])) == 2
+
+
+def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": toy[0]})
+    reproduce(out=tmp_path, n_jobs=1)
+    before = (tmp_path / "toy.csv").read_text()
+    with pytest.raises(ValueError, match="holds a full run; give the quick one another folder"):
+        reproduce(out=tmp_path, quick=True, n_jobs=1)
+    assert (tmp_path / "toy.csv").read_text() == before
+
+
+def test_what_a_cell_is_called_does_not_depend_on_the_process():
+    code = (
+        "import json; from evenhand.paper.experiments import EXPERIMENTS as E;"
+        "from evenhand.paper.experiments._runner import _sources;"
+        "print(json.dumps([_sources(e.run, {}) for e in E.values()], sort_keys=True))"
+    )
+    here = json.dumps([_sources(e.run, {}) for e in EXPERIMENTS.values()], sort_keys=True)
+    assert " at 0x" not in here
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here
+
+
+def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="no experiment 'nonsense'; there are: data, curves"):
+        reproduce(["nonsense"], out=tmp_path / "x")
+    monkeypatch.setattr(reproducing, "find_spec", lambda package: None)
+    with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[peers\]"):
+        reproduce(["rivals"], out=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def command(*args, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-m", "evenhand", "reproduce", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
+    )
+
+
+@pytest.mark.slow
+def test_command_line(tmp_path):
+    done = command("data", "--quick", "--jobs", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "45,222" in done.stdout
+    assert "4 claims: 3 hold, 1 does not hold." in done.stdout
+    assert (tmp_path / "reproduction-quick" / "claims-partial.md").exists()
+    again = command("data", "--quick", "--json", cwd=tmp_path)
+    assert [found["verdict"] for found in json.loads(again.stdout)].count("holds") == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["nonsense"], "no experiment 'nonsense'"),
+        (["data", "--jobs", "0"], "--jobs 0"),
+        (["data", "--out", "file/under"], "file"),
+    ],
+)
+def test_command_line_errors_are_sentences(args, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(app, ["reproduce", *args])
+    assert done.exit_code == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_command_line_lists_experiments():
+    poor = os.environ | {"PYTHONIOENCODING": "ascii"}
+    listed = command("--list", env=poor).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(EXPERIMENTS)
+
+
+def test_the_documentation_has_the_claims_of_the_code():
+    path = Path(__file__).parents[2] / "docs/reproduction/claims.md"
+    text = path.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "](#" in line]
+    claims = [c for e in EXPERIMENTS.values() for c in e.claims]
+    assert len(rows) == len(claims)
+    for row, claim in zip(rows, claims, strict=True):
+        for part in (claim.statement, claim.place, claim.criterion):
+            assert part.replace("|", "\\|") in row
+        assert any(f"**{verdict}**" in row for verdict in VERDICTS)
+    assert "quick run" not in text
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.caption in text
+        assert (path.parent / f"{name}.png").exists()
+
+
+def test_public_names():
+    assert set(experiments.__all__) >= {"EXPERIMENTS", "reproduce", "Experiment", "Claim"}

@@ -1,0 +1,652 @@
+"""The report as text: what it says, what it lets through, what it does without."""
+
+import copy
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from helpers import REGIMES, Page
+from report_summaries import adult_fit, made_up, of_fit
+from scipy.stats import binomtest
+
+import evenhand
+from evenhand.views.report import render
+from evenhand.views.report._figures import (
+    fixed,
+    live,
+    measure,
+    nice_top,
+    point_at,
+    rate_of,
+    ratio_limits,
+    ratio_text,
+    sums_of,
+    tau_text,
+    ticks,
+    wilson,
+)
+from evenhand.views.report._render import _model, clean
+from evenhand.views.report._words import date_words, describe
+
+HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
+
+
+def everything_hostile(value, text=HOSTILE):
+    """The summary with each text that may come from a table replaced."""
+    if isinstance(value, dict):
+        fixed_keys = ("key", "selection")
+        return {k: v if k in fixed_keys else everything_hostile(v, text) for k, v in value.items()}
+    if isinstance(value, list):
+        return [everything_hostile(v, text) for v in value]
+    return text if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return made_up(small=True)
+
+
+# ---- what is let through ---------------------------------------------------------------------
+
+
+def test_hostile_names_are_text(summary):
+    summary = copy.deepcopy(summary)
+    summary["data"]["rows_dropped"] = [{"reason": "why", "n": 3}]
+    summary["data"]["decisions"] = [{"column": "c", "kind": "k", "action": "a"}]
+    summary["reached"]["guarantee"] = summary["about"]["command"] = "text"
+    summary["group_use"] = "text"
+    summary["about"]["created"] = "text"
+    plain = Page(render(summary))
+    hostile = everything_hostile(summary)
+    hostile["data"]["small_groups"] = {HOSTILE: 7}
+    hostile["curves"]["leg"] = [HOSTILE] * 10 + [HOSTILE + "2"] * 30
+    hostile["about"]["versions"] = {HOSTILE: HOSTILE}
+    page = Page(render(hostile))
+    # The same elements, the script unchanged, and no attribute that runs.
+    assert page.tags == plain.tags
+    assert page.scripts[1] == plain.scripts[1]
+    assert "<" not in page.scripts[0]
+    assert not [a for a in page.attributes if a[1].startswith("on")]
+    assert page.text.count(HOSTILE) > 20
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        ("title",),
+        ("group_use",),
+        ("asked", "label"),
+        ("asked", "favourable", 0),
+        ("asked", "sensitive", 0),
+        ("reached", "where"),
+        ("reached", "guarantee"),
+        ("rate", "parts", 0, "name"),
+        ("groups", 1),
+        ("labels", 1),
+        ("parts", 1, "title"),
+        ("weights", 0, "label"),
+        ("weights", 0, "inputs", 0, "name"),
+        ("curves", "leg", 39),
+        ("about", "command"),
+        ("about", "created"),
+        ("data", "fingerprint"),
+    ],
+)
+def test_each_hostile_field_is_shown_as_text(summary, where):
+    summary = copy.deepcopy(summary)
+    at = summary
+    for step in where[:-1]:
+        at = at[step]
+    at[where[-1]] = HOSTILE
+    page = Page(render(summary))
+    assert HOSTILE in page.text.replace("</ script>", "</script>")
+    assert page.tags.count("script") == 2
+    assert "img" not in page.tags
+
+
+def test_characters_that_cannot_be_shown(summary):
+    summary = copy.deepcopy(summary)
+    summary["groups"][0] = "a\x00b\ud800c\u202ed\u2028e\nf"
+    summary["title"] = "x" * 5000
+    text = render(summary)
+    text.encode("utf-8")
+    assert "a\ufffdb\ufffdc\ufffdd e f" in text
+    assert "x" * 200 not in text
+    assert clean({"command": "a\nb", "n": float("nan"), "m": (1, None)}) == {
+        "command": "a\nb",
+        "n": None,
+        "m": [1, None],
+    }
+
+
+def test_nothing_is_fetched(summary):
+    text = render(summary)
+    page = Page(text)
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|javascript:", text)
+    links = [value for _, name, value in page.attributes if name in ("src", "href", "action")]
+    assert all(value.startswith("#") or value == "data:," for value in links)
+    assert not {"img", "iframe", "object", "embed", "base"} & set(page.tags)
+    targets = {value for _, name, value in page.attributes if name == "id"}
+    assert {value[1:] for value in links if value.startswith("#")} <= targets
+
+
+def test_policy_allows_the_pages_own_script_and_nothing_else(summary):
+    text = render(summary)
+    policy = next(v for _, n, v in Page(text).attributes if n == "content" and "default-src" in v)
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    # A policy by hash lets no style attribute through: there must be none.
+    assert not [a for a in Page(text).attributes if a[1] == "style"]
+    assert "innerHTML" not in text
+    assert "eval(" not in text
+
+
+def test_ids_are_unique(summary):
+    ids = [value for _, name, value in Page(render(summary)).attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+
+
+# ---- what it says ----------------------------------------------------------------------------
+
+
+def test_sentences():
+    summary = made_up()
+    text = Page(render(summary)).text
+    assert (
+        "selection rates of the groups by “where”, the lowest at least four fifths of the highest "
+        "(target τ = 0.80)." in text
+    )
+    rate = summary["reached"]["rate"]
+    assert f"Reached: a ratio of {ratio_text(rate, 0.8)} on the training data" in text
+    assert "the saved model is the one at τ = 0.80" in text
+    assert "Of all rows of the group, the share predicted “label 1”" in text
+
+
+@pytest.mark.parametrize(
+    ("favourable", "says"),
+    [
+        (["0"], "Favourable answer: “default” = “0”. Asked:"),
+        (["0", "1", "2"], "Favourable answer: “default” = “0”, “1” or “2”, each of which counts."),
+    ],
+)
+def test_first_lines_say_which_answer_is_favourable(favourable, says):
+    summary = made_up()
+    summary["asked"] |= {"label": "default", "favourable": favourable}
+    assert says in Page(render(summary)).text
+
+
+@pytest.mark.parametrize(
+    ("feasible", "counts", "says", "badge"),
+    [
+        (True, [(100, 50), (100, 49)], "0.980 on 400 test rows, where it reaches", "reached"),
+        (True, [(100, 50), (100, 30)], "0.600 on 400 test rows – below the target", "missed on"),
+        (False, [(100, 50), (100, 30)], "0.600 on 400 test rows – below", "Target not reached"),
+        (False, [(100, 50), (100, 49)], "above the target", "Target not reached on the training"),
+        (True, [(100, 0), (100, 0)], "the ratio cannot be computed", "Target reached on the"),
+    ],
+)
+def test_verdict_on_test_rows(feasible, counts, says, badge):
+    summary = made_up(n_points=3)
+    summary["parts"][1]["n"] = 400
+    summary["chosen"] = 0
+    summary["reached"] |= {"feasible": feasible, "rate": 0.81 if feasible else 0.7}
+    table = [[[n, 0], [n - p, p]] for n, p in counts]
+    for j, (n, p) in enumerate(counts):
+        table[j] = [[n, 0], [n - 2 * p, 2 * p]] if p else [[n, 0], [n, 0]]
+    summary["points"][0]["counts"]["test"] = table
+    text = Page(render(summary)).text
+    assert says in text
+    assert badge in text
+
+
+def test_a_ratio_next_to_the_target_is_shown_on_its_side_of_it():
+    assert ratio_text(0.79996, 0.8) == "0.79996"
+    assert ratio_text(0.80004, 0.8) == "0.800"
+    assert ratio_text(0.9999999, 1.0) == "just below 1.00"
+    assert ratio_text(None, 0.8) == "–"
+    assert [fixed(v, 1) for v in (6.25, -0.04, -1.25, 99.96)] == ["6.3", "0.0", "−1.3", "100.0"]
+    assert [tau_text(v) for v in (0.8, 0.805, 1)] == ["0.80", "0.805", "1.00"]
+
+
+@pytest.mark.parametrize("name", list(evenhand.core.rates.RATES))
+def test_every_rate_has_words(name):
+    rate = evenhand.core.rates.RATES[name]
+    for label, labels in ((1, ["no", "yes"]), (1, ["a", "b", "c"])):
+        one = rate.of_label(label, len(labels))
+        part = {"numerator": one.numerator, "denominator": one.denominator}
+        words, _ = describe(part, labels, "answer")
+        assert words.startswith("Of "), name
+    expected = {
+        "false_discovery_rate": "Of the group's rows predicted “b”, the share whose true “answer” "
+        "is not “b”",
+        "true_positive_rate": "Of the group's rows whose true “answer” is “b”, the share predicted "
+        "“b”",
+    }
+    words = words.replace("\u2068", "").replace("\u2069", "")
+    assert words == expected.get(name, words)
+    assert describe({"numerator": [[0, 1]], "denominator": [[0, 1], [1, 0]]}, ["a", "b"], "") == (
+        "",
+        None,
+    )
+
+
+@pytest.mark.parametrize("selection", REGIMES)
+def test_promise_is_for_the_chosen_target(selection):
+    summary = made_up()
+    summary["asked"] |= {**REGIMES[selection], "delta": 0.05}
+    summary["reached"]["guarantee"] = "certified: words of the library"
+    text = Page(render(summary)).text
+    assert ("for 0.80 only" in text) == (selection == "certified")
+    assert ("with a probability of about 90.0%" in text) == ("confident" in selection)
+    assert "certified: words of the library" in text
+    assert ("probability of at most 5.0%" in text) == (selection == "certified")
+
+
+def test_without_a_certificate_nothing_is_promised():
+    summary = made_up()
+    summary["asked"] |= {"confidence": "certified", "delta": 0.05}
+    summary["reached"] |= {"feasible": False, "guarantee": "no point can be certified"}
+    text = Page(render(summary)).text
+    assert "no point can be certified" in text
+    assert "could not show that a model of this fit reaches the target" in text
+    assert "can be promised" not in text
+    assert "The promise is" not in text
+
+
+def test_a_missed_target_says_how_near_it_came():
+    summary = made_up(n_points=3)
+    summary["asked"] |= {"confidence": 0.9, "taus": [0.9]}
+    summary |= {"tau": 0.9, "chosen": 2}
+    summary["parts"][1]["n"] = 400
+    summary["points"][2]["counts"]["test"] = [[[100, 0], [0, 100]], [[100, 0], [1, 99]]]
+    summary["points"][2] |= {"rate": 0.989, "reach": 0.862}
+    summary["reached"] |= {"feasible": False, "rate": 0.989, "bound": 0.862}
+    text = Page(render(summary)).text
+    assert (
+        "Not reached with a confidence of about 0.9: the ratio is 0.989 on the training data, of "
+        "which 0.862 can be relied on; the target is 0.90; on 400 test rows the ratio is 0.990, "
+        "above the target." in text
+    )
+    assert "! Target not reached with a confidence of about 0.9" in text
+    assert "its ratio in the population is 0.862 or more, which is less than the target" in text
+    assert "which it does not reach on the training data" in text
+    assert "with a confidence of about 90.0%; 0.862 can be relied on" in text
+    assert "may or may not" not in text
+    # What the bare ratio does is said of these rows, not of the target.
+    said = text.count("✓ reaches the target of 0.90 on these rows")
+    said += text.count("✓ reaches the target, 0.90, on these rows")
+    assert said == text.count("✓ reaches") > 2
+    assert "Met on these rows?" in text
+
+
+def test_rows_used_are_without_those_dropped(summary):
+    summary = copy.deepcopy(summary)
+    summary["data"] |= {"rows": 4000, "rows_dropped": [{"reason": "no sex", "n": 49}]}
+    assert "Rows used 3,951" in Page(render(summary)).text
+
+
+def test_only_weights_that_changed_are_shown(summary):
+    same = {"name": "stays", "fair": -0.061, "plain": -0.059}
+    inputs = [{"name": "falls", "fair": 0.2, "plain": 0.9}, same]
+    weights = [{"label": "label 1", "inputs": inputs}]
+    text = Page(render(without(summary, weights=weights))).text
+    assert "0.90 → 0.20" in text
+    assert "stays" not in text
+    text = Page(render(without(summary, weights=[{"label": "label 1", "inputs": [same]}]))).text
+    assert "No weight differs by as much as 0.01" in text
+    assert "→" not in text.split("What the saved model weighs")[1].split("How the training")[0]
+
+
+def right_answers(share, n=1000):
+    """Counts of two groups, of which so large a share is right."""
+    right = round(share * n)
+    return [[[right, n - right], [n - right, right]]] * 2
+
+
+@pytest.mark.parametrize(
+    ("best", "says"),
+    [
+        (
+            0.70,
+            "3.0 points more accurate than plain logistic regression, 5.0 more than at its best",
+        ),
+        (0.76, "3.0 points more accurate than plain logistic regression at its usual cut, but not"),
+        (None, "at its usual cut, which need not be its best one"),
+    ],
+)
+def test_more_accurate_is_said_beside_the_best_cut(best, says):
+    summary = made_up()
+    summary["points"][summary["chosen"]]["counts"]["test"] = right_answers(0.75)
+    summary["plain"] = {"counts": {"test": right_answers(0.72)}}
+    if best is not None:
+        summary["plain"]["best_cut"] = {"cut": 0.1, "counts": {"test": right_answers(best)}}
+    text = Page(render(summary)).text
+    assert says in text
+    beside = (
+        f"with the cut that suits it best ratio 1.000 , accuracy {fixed(100 * (best or 0), 1)}%"
+    )
+    assert (beside in text) == (best is not None)
+    head = f"suits it best it is right for {fixed(100 * (best or 0), 1)}% and has a ratio"
+    assert (head in text) == (best is not None)
+
+
+@pytest.mark.parametrize(
+    ("small", "says"),
+    [
+        ({"tiny": 7}, "7 rows are in a group that is too small"),
+        ({"tiny": 1}, "1 row is in a group that is too small"),
+        ({"tiny": 7, "rare": 4}, "11 rows are in 2 groups that are too small"),
+    ],
+)
+def test_small_groups_are_counted_in_words(summary, small, says):
+    summary = copy.deepcopy(summary)
+    summary["data"]["small_groups"] = small
+    assert says in Page(render(summary)).text
+
+
+def test_a_name_with_a_comma_is_one_name():
+    summary = made_up() | {"groups": ["F, N", "F, Y"]}
+    text = Page(render(summary)).text
+    assert "Lowest: “F, N” with" in text
+    assert "Highest: “F, Y” with" in text
+
+
+def test_inputs_that_say_most_of_the_group(summary):
+    assert "Inputs that say most" not in Page(render(summary)).text
+    summary = copy.deepcopy(summary)
+    found = [{"column": "wife", "auc": 0.9987}, {"column": "<b>", "auc": 0.5}]
+    summary["data"]["stand_ins"] = found
+    text = Page(render(summary)).text
+    assert "Inputs that say most of “where” The figure is the chance" in text
+    assert "Input AUC wife 0.999 <b> 0.500" in text
+
+
+def test_a_model_worse_than_one_answer_to_everybody_is_named():
+    said = "less than the same answer to everybody: “label 0” is right for 75.0%"
+    for found, worse in (([[70, 5], [25, 0]], True), ([[75, 0], [24, 1]], False)):
+        counts = [found, found]
+        saved = {"accuracy": 0.7, "rate": 1.0, "reach": 1.0, "counts": {"test": counts}}
+        text = Page(render(made_up() | {"chosen": None, "saved": saved})).text
+        assert (said in text) == worse
+
+
+# ---- figures ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_figures_are_those_of_the_library(name, n_labels):
+    rate = {**evenhand.core.rates.RATES, "equalized_odds": evenhand.core.rates.EQUALIZED_ODDS}[name]
+    rate = rate.of_label(n_labels - 1, n_labels)
+    parts = [
+        {"name": p.name, "numerator": p.numerator, "denominator": p.denominator, "share": share}
+        for p, share in zip(rate.parts, (1.0, 0.9), strict=False)
+    ]
+    worst = evenhand.core.rates.WorstRate("w", rate.parts, tuple(p["share"] for p in parts))
+    made = rate_of({"rate": {"name": "w", "parts": parts}})
+    assert [p.is_error for p in made.parts] == [p.is_error for p in rate.parts]
+    errors = [part.is_error for part in made.parts]
+    shares = [part["share"] for part in parts]
+    spec = [{"share": s, "error": e} for s, e in zip(shares, errors, strict=True)]
+    rng = np.random.default_rng(0)
+    tables = rng.integers(0, 40, size=(30, 4, n_labels, n_labels))
+    tables[0] = 0
+    tables[1, 0] = 0
+    for counts in tables:
+        found = measure(sums_of(counts, made), spec, 3, False)
+        ratio = worst.ratio(counts[:3])
+        assert found["ratio"] == (pytest.approx(float(ratio)) if np.isfinite(ratio) else None)
+        accuracy = evenhand.core.rates.overall_accuracy(counts)
+        assert found["accuracy"] == (
+            pytest.approx(float(accuracy)) if np.isfinite(accuracy) else None
+        )
+        for k, part in enumerate(rate.parts):
+            shares = [g["rate"] for g in found["rates"][k]["groups"]]
+            wanted = part.per_group(counts)
+            assert np.allclose(np.array(shares, dtype=float), wanted, equal_nan=True)
+        if found["interval"]:
+            assert 0 <= found["interval"][0] <= found["ratio"] <= found["interval"][1] <= 1
+
+
+def of_rates(*groups):
+    """Figures of groups of so many rows, of which so many are predicted 1."""
+    sums = {
+        "top": [[top for top, _ in groups]],
+        "bottom": [[bottom for _, bottom in groups]],
+        "right": [0] * len(groups),
+        "n": [bottom for _, bottom in groups],
+        "accuracy": 0.5,
+    }
+    return measure(sums, [{"share": 1.0, "error": False}], len(groups), False)
+
+
+def test_limits_of_a_ratio_by_hand():
+    """36 of 100 over 45 of 100; Wilson's limits of these are in scipy."""
+    (p, (low, high)), (q, (least, most)) = (
+        (n / 100, binomtest(n, 100).proportion_ci(0.95, method="wilson")) for n in (36, 45)
+    )
+    a = p * q
+    first = (a - np.sqrt(a**2 - low * most * (2 * p - low) * (2 * q - most))) / (
+        most * (2 * q - most)
+    )
+    last = (a + np.sqrt(a**2 - high * least * (2 * p - high) * (2 * q - least))) / (
+        least * (2 * q - least)
+    )
+    found = ratio_limits((p, (low, high)), (q, (least, most)))
+    assert found == pytest.approx((first, last))
+    assert found == pytest.approx((0.571, 1.119), abs=0.001)
+    assert of_rates((36, 100), (45, 100))["interval"] == pytest.approx((first, 1.0))
+    # The ratio the other way round has the limits the other way round.
+    other = ratio_limits((q, (least, most)), (p, (low, high)))
+    assert other == pytest.approx((1 / last, 1 / first))
+
+
+@pytest.mark.parametrize("groups", [((4, 4), (4, 4)), ((8, 8), (16, 16)), ((4, 4), (990, 1000))])
+def test_few_rows_that_are_all_alike_promise_nothing(groups):
+    """Also where the small group is the highest: in the population it may be the lowest."""
+    found = of_rates(*groups)
+    assert found["ratio"] >= 0.99
+    assert found["interval"][0] < 0.7
+    assert found["interval"][1] == 1
+    summary = made_up(n_points=3)
+    summary["chosen"] = 0
+    summary["points"][0]["counts"]["test"] = [[[0, 0], [n - p, p]] for p, n in groups]
+    text = Page(render(summary)).text
+    assert "The target lies inside it, so rows drawn anew could fall on the other side." in text
+    assert "all of it above the target" not in text
+
+
+def test_a_small_group_between_the_others_widens_the_interval():
+    assert of_rates((500, 1000), (520, 1000))["interval"][0] > 0.8
+    assert of_rates((500, 1000), (2, 4), (520, 1000))["interval"][0] < 0.5
+
+
+def test_rates_of_0_have_an_interval():
+    low, high = of_rates((0, 20), (10, 20))["interval"]
+    assert low == 0
+    assert 0.2 < high < 0.6
+    nobody = {"top": [[0, 0]], "bottom": [[9, 9]], "right": [9, 9], "n": [9, 9], "accuracy": 1.0}
+    error = measure(nobody, [{"share": 1.0, "error": True}], 2, False)
+    assert (error["ratio"], error["interval"]) == (1.0, (0.0, 1.0))
+
+
+@pytest.mark.parametrize(("p", "q", "n"), [(0.97, 1.0, 12), (0.5, 0.6, 40), (0.03, 0.05, 200)])
+def test_the_interval_holds_the_ratio_of_the_population(p, q, n):
+    rng = np.random.default_rng(0)
+    drawn = zip(rng.binomial(n, p, 1500), rng.binomial(n, q, 1500), strict=True)
+    ends = [of_rates((int(a), n), (int(b), n))["interval"] for a, b in drawn if a or b]
+    held = np.mean([low <= p / q <= high for low, high in ends])
+    assert held > 0.94
+
+
+@pytest.mark.parametrize(("top", "bottom"), [(0, 7), (7, 7), (3, 11), (250, 1000)])
+def test_wilson(top, bottom):
+    wanted = binomtest(top, bottom).proportion_ci(0.95, method="wilson")
+    assert wilson(top, bottom) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert wilson(0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026-01-31T09:17:22+00:00", "31 January 2026, 09:17 UTC"),
+        ("2026-01-31 12:00", "31 January 2026, 12:00"),
+        ("no date", "no date"),
+        ("", ""),
+    ],
+)
+def test_dates_in_words(text, shown):
+    assert date_words(text) == shown
+    summary = made_up()
+    summary["about"]["created"] = text
+    assert f"Made {shown or '–'}" in " ".join(Page(render(summary)).text.split())
+
+
+def test_the_slider_chooses_as_the_frontier_does():
+    model, _ = _model(made_up(n_points=12))
+    rates = [p["rate"] for p in model["points"]]
+    for tau in np.linspace(0.3, 1, 50):
+        i, reached, _ = point_at(model, tau)
+        wanted = next((j for j, r in enumerate(rates) if r >= tau), None)
+        assert reached == (wanted is not None)
+        assert i == (len(rates) - 1 if wanted is None else wanted)
+    model["chosen"], model["feasible"] = 3, False  # as a choice on held-out rows may be
+    assert point_at(model, 0.8) == (3, False, True)
+
+
+def test_a_fit_to_adult():
+    """The page's figures are those of the classifier's own predictions."""
+    fitted, split, names = adult_fit(variant="coarse")
+    test = (split.X_test, split.y_test, split.z_test)
+    summary = of_fit(
+        fitted, test, title="adult", label="income", sensitive=["sex"], names=names, most=40
+    )
+    predicted = fitted.predict(split.X_test)
+    rates = evenhand.group_rates(split.y_test, predicted, sensitive_features=split.z_test)
+    ratio = evenhand.statistical_rate(split.y_test, predicted, sensitive_features=split.z_test)
+    texts, _ = live(_model(clean(summary))[0], 0.8, "test")
+    for j, group in enumerate(fitted.groups_):
+        share = rates.loc[group, "selection_rate"]
+        assert texts[f"0.{j}.after"] == f"{fixed(100 * share, 1)}%"
+    assert texts["ratio"] == ratio_text(ratio, 0.8)
+    assert texts["accuracy"] == f"{fixed(100 * np.mean(predicted == split.y_test), 1)}%"
+    text = Page(render(summary)).text
+    assert f"Reached: a ratio of {ratio_text(fitted.rate_, 0.8)} on the training data" in text
+    assert f"{ratio_text(ratio, 0.8)} on {len(predicted):,} test rows" in text
+
+
+def test_axes():
+    assert ticks(0.22, 1.0, 5) == [0.4, 0.6, 0.8, 1.0]
+    assert ticks(0.5, 0.5) == [0.5]
+    assert [nice_top(v) for v in (0, 0.03, 0.26, 0.97)] == [0.02, 0.04, 0.4, 1.0]
+
+
+# ---- what may be missing ---------------------------------------------------------------------
+
+
+def without(summary, **changes):
+    return copy.deepcopy(summary) | changes
+
+
+def test_little_is_enough(summary):
+    bare = without(
+        summary,
+        points=[],
+        chosen=None,
+        plain=None,
+        curves={},
+        weights=[],
+        parts=[],
+        reached={
+            "feasible": False,
+            "rate": None,
+            "accuracy": None,
+            "where": "on the training data",
+            "guarantee": None,
+        },
+    )
+    text = Page(render(bare)).text
+    assert "Not reached: no model with a ratio was found on the training data" in text
+    assert "No model of this fit could be compared" in text
+    assert "None" not in text
+    assert "nan" not in text.lower().split()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"plain": None},
+        {"curves": None},
+        {"weights": []},
+        {"chosen": None},
+        {"points": [], "chosen": None},
+        {"parts": []},
+        {"tau": 1.0},
+        {"tau": 0.333},
+        {"tau": 1 / 3},
+    ],
+)
+def test_missing_parts(summary, changes):
+    page = Page(render(without(summary, **changes)))
+    assert "None" not in page.text
+    assert len(page.text) > 2000
+    assert page.model["tau"] == changes.get("tau", 0.8)
+
+
+def test_missing_numbers(summary):
+    holes = copy.deepcopy(summary)
+    holes["points"][2] |= {"rate": None, "accuracy": float("nan")}
+    holes["curves"]["rate"] = [None] * 20 + [0.5] * 20
+    holes["curves"]["loss_u"] = [None] * 40
+    holes["reached"] |= {"rate": None, "accuracy": None}
+    text = Page(render(holes)).text
+    assert "None" not in text
+    assert "Adversary's loss" not in text
+
+
+@pytest.mark.parametrize("n_groups", [2, 20])
+@pytest.mark.parametrize("n_labels", [2, 3, 6])
+@pytest.mark.parametrize("small", [False, True])
+def test_any_number_of_groups_and_labels(n_groups, n_labels, small):
+    summary = made_up(n_groups, n_labels, 4, small=small)
+    page = Page(render(summary))
+    assert page.model["n_rows"] == n_groups + small
+    assert ("too small to compare" in page.text) == small
+    assert page.text.count(f"group {n_groups - 1}") >= 2 * (1 if n_labels == 2 else n_labels)
+
+
+def test_weighted_rows_have_no_intervals():
+    summary = made_up()
+    for part in summary["parts"]:
+        part["weighted"] = True
+    model, _ = _model(clean(summary))
+    texts, marks = live(model, 0.8, "test")
+    assert texts["0.0.after"] != "–"
+    assert texts["0.0.after.span"] == texts["0.0.after.of"] == texts["ratio.interval"] == ""
+    assert marks["0.0.after.bar"] == {"visibility": "hidden"}
+    assert "no intervals are shown" in Page(render(summary)).text
+
+
+def test_contrast():
+    """Text on each of its backgrounds has WCAG's 4.5 to 1, marks have 3 to 1, light and dark."""
+    css = files("evenhand.views.report").joinpath("page.css").read_text("utf-8")
+    schemes = [dict(re.findall(r"--(\S+): (#\w{6});", block)) for block in css.split(":root")[1:3]]
+
+    def luminance(colour):
+        rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    def contrast(a, b):
+        low, high = sorted([luminance(a), luminance(b)])
+        return (high + 0.05) / (low + 0.05)
+
+    text = ["ink", "soft", "accent", "after", "ok", "bad", "warn"]
+    pairs = [(one, page, 4.5) for one in text for page in ("page", "card")]
+    pairs += [(s, f"{s}-page", 4.5) for s in ("ok", "warn", "bad")] + [("ink", "warn-page", 4.5)]
+    pairs += [(m, page, 3) for m in ("after", "before", "accent") for page in ("page", "floor")]
+    assert len(schemes) == 2
+    for scheme in schemes:
+        for one, other, least in pairs:
+            assert contrast(scheme[one], scheme[other]) >= least, (one, other)
