@@ -25,7 +25,7 @@ import pandas as pd
 from inner import inner_split
 from joblib import Parallel, delayed
 
-from evenhand import FairClassifier
+from evenhand import FairClassifier, Method
 from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS
@@ -101,7 +101,7 @@ def run(name, seed, notion, validation, max_iter):
                 seconds = extra + rows[0]["seconds"]
             else:
                 model = models[method] = FairClassifier(
-                    notion, max_iter=max_iter, confidence=None, **params
+                    notion, method=Method(max_iter=max_iter), confidence=None, **params
                 )
                 model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
                 seconds = time.perf_counter() - start

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 import evenhand.models.classifier
-from evenhand import FairClassifier, FairnessWarning
+from evenhand import FairClassifier, FairnessWarning, Method
 
 KINDS = ("memory", "memmap", "parquet")
 GROUP_ROWS = 1 << 17  # rows of a Parquet row group
@@ -84,8 +84,8 @@ def child(kind, n_rows, n_columns, max_iter, repeats, folder):
     # which numba has other loops.
     few, y, z = make_table(20_000, 4)
     few.flags.writeable = kind != "memmap"
-    FairClassifier(max_iter=5).fit(few, y, sensitive_features=z)
-    model = FairClassifier(max_iter=max_iter)
+    FairClassifier(method=Method(max_iter=5)).fit(few, y, sensitive_features=z)
+    model = FairClassifier(method=Method(max_iter=max_iter))
     if kind == "memory":
         X, y, z = make_table(n_rows, n_columns)
     elif kind == "memmap":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random as random_sparse
 
-from evenhand import FairClassifier
+from evenhand import FairClassifier, Method
 from evenhand.core.notions import find_notion
 from evenhand.engines.memory import make_oracle
 from evenhand.engines.threads import cores
@@ -56,7 +56,7 @@ def test_fit(benchmark):
 
 def test_prediction(benchmark):
     X, y, z = make_table(100_000)
-    model = FairClassifier(tau=0.7, max_iter=20).fit(
+    model = FairClassifier(tau=0.7, method=Method(max_iter=20)).fit(
         X[:10_000], y[:10_000], sensitive_features=z[:10_000]
     )
     benchmark(model.predict, X)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LogisticRegression
 
-from evenhand import FairClassifier, FrontierDisplay, group_rates, statistical_rate
+from evenhand import FairClassifier, FrontierDisplay, Method, group_rates, statistical_rate
 from evenhand.datasets import encoded_split, load_adult
 
 SPLITS, TAUS = 10, (0.80, 0.90, 0.95)
@@ -30,7 +30,7 @@ console.print("Positive means predicted to earn over 50,000 dollars a year.\n")
 
 # The first fit on a machine compiles; numba keeps the result for the next process.
 console.print("Compiling, once on a machine: some seconds ...")
-FairClassifier(tau=0.1, max_iter=2).fit(X_train, y_train, sensitive_features=z_train)
+FairClassifier(tau=0.1, method=Method(max_iter=2)).fit(X_train, y_train, sensitive_features=z_train)
 
 rows: dict[str, list[tuple[float, ...]]] = {}
 

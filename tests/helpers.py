@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
+from evenhand import FairClassifier, Method
 from evenhand.cli.app import app
 from evenhand.core.notions import NOTIONS
 
@@ -29,6 +30,17 @@ def make_problem(n=400, n_features=5, seed=0, dtype=np.float64):
     score = X @ np.linspace(1.2, -0.4, n_features) - 0.8 + 0.5 * z
     y = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
     return X.astype(dtype), y, z
+
+
+def fair(*args, **params):
+    """A FairClassifier; parameters of the method may be among its own."""
+    own = {name: params.pop(name) for name in [*params] if name in Method().get_params()}
+    return FairClassifier(*args, **params, **({"method": Method(**own)} if own else {}))
+
+
+def by_last_column(X):
+    """Groups by the sign of the last input, wherever the rows go."""
+    return X[:, -1] > 0
 
 
 def as_layout(X, layout):

@@ -31,7 +31,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import evenhand
-from evenhand import FairBoostedClassifier, FairClassifier
+from evenhand import FairBoostedClassifier, FairClassifier, Method
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
@@ -342,7 +342,7 @@ def fit_boosted(rng, log):
         "n_folds": int(pick(rng, [2, 3])),
         "interactions": bool(rng.integers(2)),
         "booster": DecisionTreeClassifier(max_depth=2),
-        "classifier": FairClassifier(max_iter=8, n_iterates=5),
+        "classifier": FairClassifier(method=Method(max_iter=8, n_iterates=5)),
     }
     X[rng.random(X.shape) < pick(rng, [0.0, 0.0, 0.3])] = np.nan
     X = pick(rng, [X, pd.DataFrame(X, columns=column_names(rng, X.shape[1]))])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenhand.models.averaged import AveragedClassifier
     from evenhand.models.boosted import FairBoostedClassifier
     from evenhand.models.classifier import FairClassifier, FairnessWarning, FavourableLabelWarning
+    from evenhand.models.method import Method
     from evenhand.persist.model_file import load_model, save_model
     from evenhand.tables.encoder import TableEncoder
     from evenhand.tables.pipeline import fair_pipeline
@@ -43,6 +44,7 @@ _HOME = {
     "GroupRatesDisplay": "views.plots",
     "Guarantee": "frontier.choice",
     "HeldOut": "frontier.held_out",
+    "Method": "models.method",
     "Rate": "core.rates",
     "TableEncoder": "tables.encoder",
     "Trajectory": "core.trajectory",
@@ -68,6 +70,7 @@ __all__ = [
     "GroupRatesDisplay",
     "Guarantee",
     "HeldOut",
+    "Method",
     "Rate",
     "TableEncoder",
     "Trajectory",

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import REGIMES, make_problem
+from helpers import REGIMES, fair, make_problem
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -22,7 +22,7 @@ def fit(n=2000, seed=0, groups=2, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         params = {"confidence": None} | params
-        return FairClassifier(**params).fit(X, y, sensitive_features=z), X, y, z
+        return fair(**params).fit(X, y, sensitive_features=z), X, y, z
 
 
 def exact(accuracy, spare):
@@ -77,12 +77,12 @@ def test_exponentiated_gradient_alone_comes_close():
 @pytest.mark.parametrize("notion", ["statistical_parity", "equalized_odds", ["equal_opportunity"]])
 def test_averaged_is_the_best_mixture_of_a_frontier(notion, groups):
     model, X, y, z = fit(notion=notion, groups=groups)
-    points, m = candidates(model.frontier_), len(model._rate.parts) * groups * (groups - 1)
+    points, m = candidates(model.frontier_), len(model.fitted_.rate.parts) * groups * (groups - 1)
     for tau in (0.7, 0.8, 0.9):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
             mixed, one = model.averaged(tau), model.at(tau)
-        best = exact(points.accuracy, to_spare(points.counts, model._rate, tau))
+        best = exact(points.accuracy, to_spare(points.counts, model.fitted_.rate, tau))
         assert mixed.feasible_ == (best.status == 0)
         if not mixed.feasible_:
             assert mixed.points_ == [one.point_]
@@ -99,7 +99,7 @@ def test_averaged_is_the_best_mixture_of_a_frontier(notion, groups):
             [[p[(z == j) & (y == v), k].sum() for k in (0, 1)] for v in (0, 1)]
             for j in range(groups)
         ]
-        assert model._rate.ratio(np.array(counts)) == pytest.approx(mixed.rate_)
+        assert model.fitted_.rate.ratio(np.array(counts)) == pytest.approx(mixed.rate_)
 
 
 def test_predictions_are_drawn_with_the_probabilities_given():
@@ -141,12 +141,12 @@ def test_weights_labels_and_noise():
     y = np.where(y == 1, "yes", "no")
     weight = np.random.default_rng(0).integers(1, 4, 1000)
     params = {"tau": 0.9, "pos_label": "yes"}
-    model = FairClassifier(**params, extra_column="noise", random_state=1)
+    model = fair(**params, extra_column="noise", random_state=1)
     model.fit(X, y, sensitive_features=z, sample_weight=weight)
     mixed = model.averaged()
     assert set(mixed.predict(X)) == {"no", "yes"}
     assert mixed.accuracy_ >= model.accuracy_
-    plain = FairClassifier(**params).fit(X, y, sensitive_features=z, sample_weight=weight)
+    plain = fair(**params).fit(X, y, sensitive_features=z, sample_weight=weight)
     mixed = plain.averaged()
     p = mixed.predict_proba(X)[:, 1]
     rates = [np.average(p[z == j], weights=weight[z == j]) for j in (0, 1)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES, make_problem
+from helpers import REGIMES, fair, make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
@@ -28,10 +28,15 @@ from evenhand import FairBoostedClassifier, FairClassifier, FairnessWarning, Fro
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES
 from evenhand.frontier.splits import split_folds, split_rows
-from evenhand.models.boosted import _Columns, _FoldModels, deal_folds, probability_columns
+from evenhand.models.boosted_columns import (
+    BoostedColumns,
+    FoldModels,
+    deal_folds,
+    probability_columns,
+)
 
 QUICK = HistGradientBoostingClassifier(max_iter=5, learning_rate=0.3, max_leaf_nodes=6, max_bins=31)
-ENGINE = FairClassifier(max_iter=40)
+ENGINE = fair(max_iter=40)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,7 +73,7 @@ def expected_failures(estimator):
             sensitive_features=AboveMedian(),
             booster=QUICK,
             n_folds=2,
-            classifier=FairClassifier(max_iter=20),
+            classifier=fair(max_iter=20),
         )
     ],
     expected_failed_checks=expected_failures,
@@ -134,7 +139,7 @@ class TestColumns:
     def test_a_rows_own_label_has_no_say(self, data, fitted, row, monkeypatch):
         X, y, z = data
         # The same folds: what a changed label does to them is not the question.
-        monkeypatch.setattr("evenhand.models.boosted.deal_folds", lambda *_: fitted.folds_)
+        monkeypatch.setattr("evenhand.models.boosted_columns.deal_folds", lambda *_: fitted.folds_)
         changed = y.copy()
         changed[row] = 1 - y[row]
         other = fit(X, changed, z)
@@ -182,7 +187,7 @@ class TestColumns:
         assert np.isfinite(columns).all()
         X, y, _ = make_problem(n=300)
         z = rng.integers(0, 3, 300)
-        models = _FoldModels(clone(QUICK).fit(X, y), clone(QUICK).fit(X, z))
+        models = FoldModels(clone(QUICK).fit(X, y), clone(QUICK).fit(X, z))
         assert boosted()._maker(0).from_models(models, X).shape == (300, 4)
 
 
@@ -279,7 +284,7 @@ class TestContract:
     def test_infeasible_is_said(self, data):
         X, _, z = data
         with pytest.warns(FairnessWarning, match=r"tau=0.999 was not reached"):
-            model = fit(X, z, z, tau=0.999, classifier=FairClassifier(cut=False, max_iter=2))
+            model = fit(X, z, z, tau=0.999, classifier=fair(cut=False, max_iter=2))
         assert not model.feasible_
         with pytest.warns(FairnessWarning):
             assert not model.at(0.998).feasible_
@@ -291,13 +296,13 @@ class TestContract:
         assert "discovery" in model.frontier_.rate_name
 
     def test_engines_parameters(self, data):
-        engine = FairClassifier(max_iter=7, random_state=4)
+        engine = fair(max_iter=7, random_state=4)
         model = fit(*data, classifier=engine, tau=0.5)
-        assert model.classifier_.max_iter == 7
+        assert model.classifier_.method.max_iter == 7
         assert model.classifier_.random_state == 4
         assert model.classifier_.tau == 0.5
         assert not hasattr(engine, "coef_")
-        assert model.set_params(classifier__max_iter=9).classifier.max_iter == 9
+        assert model.set_params(classifier__method__max_iter=9).classifier.method.max_iter == 9
 
     def test_clone_pickle_display(self, data, fitted):
         X, *_ = data
@@ -466,7 +471,7 @@ class TestBadInput:
             ({"classifier": FairClassifier(confidence="certified")}, "give confidence to"),
             ({"classifier": FairClassifier(bins=np.arange(3))}, "give bins to"),
             ({"classifier": FairClassifier(["statistical_parity"])}, "give notion to"),
-            ({"classifier": FairClassifier(max_iter=0)}, "max_iter"),
+            ({"classifier": fair(max_iter=0)}, "max_iter"),
             ({"classifier": FairClassifier(group_cuts=True)}, "use FairClassifier itself"),
             ({"classifier": FairClassifier(pos_label=1)}, "give pos_label to"),
             ({"pos_label": 2}, "pos_label=2 is not among the labels"),
@@ -591,7 +596,7 @@ class TestGroups:
         with pytest.raises(ValueError, match="give one number"):
             model.at([0.3, 0.4])
 
-    @pytest.mark.parametrize("engine", [ENGINE, FairClassifier(max_iter=5, extra_column="noise")])
+    @pytest.mark.parametrize("engine", [ENGINE, fair(max_iter=5, extra_column="noise")])
     def test_engines(self, engine):
         X, y, names, _ = three_groups()
         with warnings.catch_warnings():
@@ -643,7 +648,7 @@ class TestSelection:
         X, y, z = (values.copy() for values in data)
         kept, held = split_rows(z * 2 + y, 0.4, np.random.RandomState(5))
         # The same rows: what changed values do to the split is not the question.
-        monkeypatch.setattr("evenhand.models.classifier.split_rows", lambda *_: (kept, held))
+        monkeypatch.setattr("evenhand.models.training.split_rows", lambda *_: (kept, held))
         model = fit(X, y, z, **REGIMES[name], **params)
         X[held], y[held], z[held] = X[held][::-1] - 3, 1 - y[held][::-1], 1 - z[held]
         other = fit(X, y, z, **REGIMES[name], **params)
@@ -687,7 +692,8 @@ class TestSelection:
         X, y, z = data
         # Folds by number, so that a fit to some of the rows can be done again by itself.
         monkeypatch.setattr(
-            "evenhand.models.boosted.deal_folds", lambda cell, k, _: np.arange(len(cell)) % k
+            "evenhand.models.boosted_columns.deal_folds",
+            lambda cell, k, _: np.arange(len(cell)) % k,
         )
         params = {"booster": clone(QUICK).set_params(random_state=0)}
         alone = params | {"confidence": None}
@@ -779,7 +785,7 @@ class TestSelection:
         assert model.rate_ == model.point_.rate
 
     def test_interrupt_of_a_fold(self, data, monkeypatch):
-        done, original = [], _Columns.fit
+        done, original = [], BoostedColumns.fit
 
         def interrupted(self, *args):
             done.append(1)
@@ -787,7 +793,7 @@ class TestSelection:
                 raise KeyboardInterrupt
             return original(self, *args)
 
-        monkeypatch.setattr(_Columns, "fit", interrupted)
+        monkeypatch.setattr(BoostedColumns, "fit", interrupted)
         with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 folds") as caught:
             model = fit(*data, **REGIMES["crossfit"], cv=3, tau=0.4)
         assert caught[0].filename == __file__
@@ -862,7 +868,7 @@ def test_properties(table, tau, notion, favourable, columns):
         min_group_size=1,
         n_folds=2,
         booster=DecisionTreeClassifier(max_depth=2),
-        classifier=FairClassifier(max_iter=8),
+        classifier=fair(max_iter=8),
         pos_label=classes[-1 if favourable is None else favourable].item(),
         **columns,
     )
@@ -878,7 +884,7 @@ def test_properties(table, tau, notion, favourable, columns):
             y, answer, sensitive_features=z, sample_weight=weight, pos_label=model.pos_label
         )[1]
         assert at.accuracy_ == pytest.approx(np.average(answer == y, weights=weight))
-        rate = float(at.classifier_._rate.ratio(counts))
+        rate = float(at.classifier_.fitted_.rate.ratio(counts))
         assert at.rate_ == pytest.approx(rate, nan_ok=True)
         assert len(at.frontier_) == len(model.frontier_)
     again = model.at(tau)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NOTION_NAMES, PAPER_NOTIONS, READING_NAMES, ROOT, as_layout, make_problem
+from helpers import NOTION_NAMES, PAPER_NOTIONS, READING_NAMES, ROOT, as_layout, fair, make_problem
 from scipy.sparse import csr_array, csr_matrix, issparse
 from scipy.special import expit
 from sklearn import config_context
@@ -53,7 +53,7 @@ class LateDigits:
         return "late_digits"
 
 
-@parametrize_with_checks([FairClassifier(sensitive_features=LateDigits(), max_iter=20)])
+@parametrize_with_checks([fair(sensitive_features=LateDigits(), max_iter=20)])
 @pytest.mark.filterwarnings("ignore::evenhand.FavourableLabelWarning")
 @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
 @pytest.mark.filterwarnings("ignore:standard deviations of the columns")
@@ -75,7 +75,7 @@ def fitted(adult):
 def fit(X, y, z, **kwargs):
     """Fit by the paper's rule, on the rows fitted to, unless another is asked for."""
     params = {"confidence": None} | kwargs
-    return FairClassifier(**params).fit(X, y, sensitive_features=z)
+    return fair(**params).fit(X, y, sensitive_features=z)
 
 
 def frontier_counts(model, X, y, z):
@@ -201,14 +201,14 @@ def test_layout_and_precision(notion, layout, dtype):
 
 def test_float32_is_not_copied_to_float64(monkeypatch):
     seen = []
-    from evenhand.models import classifier
+    from evenhand.models import training
 
-    class Spy(classifier.Oracle):
+    class Spy(training.Oracle):
         def __init__(self, X, *args, **kwargs):
             seen.append(X.dtype)
             super().__init__(X, *args, **kwargs)
 
-    monkeypatch.setattr(classifier, "Oracle", Spy)
+    monkeypatch.setattr(training, "Oracle", Spy)
     X, y, z = make_problem(dtype=np.float32)
     fit(X, y, z, max_iter=5)
     fit(csr_array(X), y, z, max_iter=5)
@@ -283,22 +283,22 @@ def test_exactly_four_fifths_is_feasible():
 @pytest.mark.parametrize("notion", NOTION_NAMES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_that_are_alike_are_merged(monkeypatch, notion, layout, weighted):
-    from evenhand.models import classifier
+    from evenhand.models import training
 
     X, y, z = make_problem(n=2000, n_features=3)
     X = as_layout(np.round(X).clip(-1, 2), layout)
     weight = np.random.default_rng(0).integers(1, 4, 2000) / 2 if weighted else None
     seen = []
 
-    class Spy(classifier.Oracle):
+    class Spy(training.Oracle):
         def __init__(self, X, *args, **kwargs):
             seen.append(X.n_samples)
             super().__init__(X, *args, **kwargs)
 
-    monkeypatch.setattr(classifier, "Oracle", Spy)
+    monkeypatch.setattr(training, "Oracle", Spy)
 
     def both():
-        model = FairClassifier(notion=notion, tau=0.6, max_iter=40)
+        model = fair(notion=notion, tau=0.6, max_iter=40)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)  # where τ is out of reach
             return model.fit(X, y, sensitive_features=z, sample_weight=weight)
@@ -306,7 +306,7 @@ def test_rows_that_are_alike_are_merged(monkeypatch, notion, layout, weighted):
     merged = both()
     _, counts = group_counts(y, merged.predict(X), sensitive_features=z, sample_weight=weight)
     np.testing.assert_array_equal(counts, merged.answers_.choose(0.6).point.counts)
-    monkeypatch.setattr(classifier, "merge_alike", lambda rows: rows)
+    monkeypatch.setattr(training, "merge_alike", lambda rows: rows)
     plain = both()
     assert seen[0] <= 4 * 4**3 < seen[1] == 2000
     # Rounding grows along a run; its beginning is the same.
@@ -340,11 +340,11 @@ class TestNoise:
     def test_rows_of_zero_weight_have_their_noise_too(self, problem):
         X, y, z = problem
         weight = (np.arange(400) >= 200).astype(float)
-        model = FairClassifier(extra_column="noise", random_state=0)
+        model = fair(extra_column="noise", random_state=0)
         model.fit(X, y, sensitive_features=z, sample_weight=weight)
         _, counts = group_counts(y, model.predict(X), sensitive_features=z, sample_weight=weight)
         np.testing.assert_array_equal(counts, model.answers_.choose(0.8).point.counts)
-        model.set_params(extra_column="ones")
+        model.set_params(method__extra_column="ones")
         assert np.isfinite(model.predict(X)).all()
 
 
@@ -418,7 +418,7 @@ class TestSensitiveFeature:
         frame, y, _ = self.frame((0, 1))
         scaler = StandardScaler().set_output(transform="pandas")
         pipe = make_pipeline(scaler, FairClassifier(sensitive_features="sex"))
-        search = GridSearchCV(pipe, {"fairclassifier__mu": [0.1, 1.0]}, cv=3).fit(frame, y)
+        search = GridSearchCV(pipe, {"fairclassifier__method__mu": [0.1, 1.0]}, cv=3).fit(frame, y)
         assert 0.5 < search.best_score_ < 1
         dropped = make_pipeline(StandardScaler(), FairClassifier(sensitive_features="sex"))
         with pytest.raises(ValueError, match="set_output"):
@@ -733,9 +733,9 @@ class TestWhenThingsGoWrong:
 
     def test_progress_bar(self):
         code = (
-            "from helpers import make_problem; from evenhand import FairClassifier\n"
+            "from helpers import fair, make_problem\n"
             "X, y, z = make_problem()\n"
-            "FairClassifier(verbose=1, max_iter=20).fit(X, y, sensitive_features=z)\n"
+            "fair(verbose=1, max_iter=20).fit(X, y, sensitive_features=z)\n"
         )
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -770,7 +770,7 @@ class TestSurveyWeights:
         X, y, z = problem
         weight = np.random.default_rng(0).uniform(0.5, 3, len(y))
         first, second = (
-            FairClassifier(survey_weights=True, max_iter=60).fit(
+            fair(survey_weights=True, max_iter=60).fit(
                 X, y, sensitive_features=z, sample_weight=weight * unit
             )
             for unit in (1.0, 1500.0)
@@ -780,13 +780,13 @@ class TestSurveyWeights:
 
     def test_alike_they_are_none(self, problem):
         X, y, z = problem
-        weighted = FairClassifier(survey_weights=True, max_iter=60).fit(
+        weighted = fair(survey_weights=True, max_iter=60).fit(
             X, y, sensitive_features=z, sample_weight=np.full(len(y), 1500.0)
         )
         plain = fit(X, y, z, max_iter=60)
         np.testing.assert_allclose(weighted.frontier_.accuracy, plain.frontier_.accuracy)
         assert weighted.frontier_.n_sure == plain.frontier_.n_sure
-        repeated = FairClassifier(max_iter=60).fit(
+        repeated = fair(max_iter=60).fit(
             X, y, sensitive_features=z, sample_weight=np.full(len(y), 1500.0)
         )
         # As many rows as that leave nothing to luck.

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES
+from helpers import REGIMES, fair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -40,7 +40,7 @@ def data():
 def fit(data, **params):
     X, y, z = data
     params = {"confidence": None} | params
-    return FairClassifier(**params).fit(X, y, sensitive_features=z)
+    return fair(**params).fit(X, y, sensitive_features=z)
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ class TestClassifier:
         rng = np.random.default_rng(3)
         X, y = rng.standard_normal((600, 3)), rng.integers(0, 5, 600)
         z = np.where(np.arange(600) < 10, "few", np.where(X[:, 0] > 0.5, "a", "b"))
-        model = FairClassifier(tau=0.5, max_iter=50, min_share=0.0).fit(X, y, sensitive_features=z)
+        model = fair(tau=0.5, max_iter=50, min_share=0.0).fit(X, y, sensitive_features=z)
         assert model.small_groups_ == {"few": 10}
         assert model.frontier_.last.counts.shape == (3, 5, 5)
 

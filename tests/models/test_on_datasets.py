@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import PAPER_NOTIONS, READING_NAMES
+from helpers import PAPER_NOTIONS, READING_NAMES, fair
 from sklearn.exceptions import ConvergenceWarning
 
 from evenhand import FairClassifier, FairnessWarning, statistical_rate
@@ -34,7 +34,7 @@ def test_defaults_never_diverge(notion, reading):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
             warnings.simplefilter("error", ConvergenceWarning)
-            model = FairClassifier(notion, reading=reading).fit(X, y, sensitive_features=z)
+            model = fair(notion, reading=reading).fit(X, y, sensitive_features=z)
         assert np.isfinite(model.coef_).all()
         assert model.rate_ >= 0.8 or not model.feasible_
 

@@ -15,6 +15,7 @@ from evenhand import (
     FairBoostedClassifier,
     FairClassifier,
     FavourableLabelWarning,
+    Method,
     TableEncoder,
     fair_pipeline,
     group_rates,
@@ -27,7 +28,7 @@ from evenhand.core.groups import plain_labels
 from evenhand.persist.model_file import MEMBERS
 from evenhand.tables.pipeline import FairPipeline
 
-QUICK = {"max_iter": 20, "n_iterates": 5, "tau": 0.1}
+QUICK = {"method": Method(max_iter=20, n_iterates=5), "tau": 0.1}
 FIGURES = (
     *("rate_", "accuracy_", "feasible_", "frontier_", "point_", "held_out_", "guarantee_"),
     *("groups_", "small_groups_", "classes_", "trajectory_", "converged_", "n_iter_"),
@@ -97,7 +98,9 @@ class TestFavourableLabel:
                 FairClassifier(**QUICK, sensitive_features=by_second), X, y, cv=3
             ),
             lambda X, y, z: GridSearchCV(
-                FairClassifier(**QUICK, sensitive_features=by_second), {"mu": [0.1, 0.2]}, cv=2
+                FairClassifier(**QUICK, sensitive_features=by_second),
+                {"method__mu": [0.1, 0.2]},
+                cv=2,
             ).fit(X, y),
             lambda X, y, z: FairBoostedClassifier(tau=0.1, n_folds=2, random_state=0).fit(
                 X, y, sensitive_features=z
@@ -255,7 +258,7 @@ class TestText:
                 FairClassifier(**QUICK).fit(X, y, sensitive_features=z)
             call = str(error.value).partition("use ")[2].removesuffix(".")
             names = {"X": X, "y": y, "sensitive_features": z, "pd": pd}
-            assert eval(call, {"fair_pipeline": fair_pipeline}, names).rate_ > 0
+            assert eval(call, {"fair_pipeline": fair_pipeline, "Method": Method}, names).rate_ > 0
 
     @pytest.mark.parametrize("what", ["dates, such as 2020-01-0", "400 missing values (NaN)"])
     def test_dates_and_missing_values(self, what):
@@ -337,7 +340,7 @@ class TestPipeline:
 
     def test_report_of_what_has_none(self, tmp_path):
         table, y, _ = loans(labels=(1, 0))
-        model = fair_pipeline("sex", **QUICK, init="zero").fit(table, y)
+        model = fair_pipeline("sex", tau=0.1, method=QUICK["method"](init="zero")).fit(table, y)
         with pytest.raises(ValueError, match="compares with plain logistic regression"):
             save_report(model, tmp_path / "page.html", table, y)
         with pytest.raises(TypeError, match="FairClassifier in a fair_pipeline"):

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from evenhand import FairClassifier
+from evenhand import FairClassifier, Method
 from evenhand.datasets import load_adult
 from evenhand.tables.encoder import MISSING, OTHER, TableEncoder
 from evenhand.tables.groups import group_values
@@ -506,7 +506,7 @@ class TestPipeline:
 
     def test_scikit_learn_knows_it(self, people):
         X, y = people
-        model = fair_pipeline("sex", tau=0.5, max_iter=20)
+        model = fair_pipeline("sex", tau=0.5, method=Method(max_iter=20))
         again = clone(model)
         assert again.sensitive_features == ["sex"]
         assert cross_val_score(again, X, y, cv=2).shape == (2,)

@@ -80,6 +80,10 @@ class Trajectory:
         """The kept iterates, oldest first."""
         return np.array([q for _, q in self._kept])
 
+    def iterate(self, i: int) -> NDArray[np.float64]:
+        """One of the kept iterates, without a copy of all."""
+        return self._kept[i][1]
+
     @property
     def iterate_rows(self) -> NDArray[np.intp]:
         """Row of :meth:`to_frame` for each kept iterate."""

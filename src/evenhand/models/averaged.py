@@ -98,7 +98,7 @@ class AveragedClassifier:
         """Have n numbers for each row of a Dask collection, as an array still to compute."""
         from evenhand.engines.dask import on_partitions
 
-        groups = self.estimators_[0]._dask_groups(sensitive_features)
+        groups = self.estimators_[0].groups_for_dask(sensitive_features)
         return on_partitions(self, method, X, groups, shape=(n,), dtype=dtype)
 
     def _pick(self, answers: NDArray[np.intp], numbers: FloatArray) -> NDArray[Any]:

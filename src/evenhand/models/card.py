@@ -90,9 +90,9 @@ def _targets(model: Any) -> list[str]:
 
 def _sure(fitted: Any, model: Any) -> str:
     """Say how sure the target is and, if it is missed, which part can be relied on."""
-    if not isinstance(fitted._confidence, float):
+    if not isinstance(fitted.fitted_.confidence, float):
         return ""
-    sure = f" with a confidence of about {fitted._confidence:g}"
+    sure = f" with a confidence of about {fitted.fitted_.confidence:g}"
     if model.feasible_ or not np.isfinite(fitted.rate_bound_):
         return sure
     tau = float(np.max(model.tau))
@@ -123,12 +123,12 @@ def summary_html(estimator: Any) -> str:
     known = model.rate_ == model.rate_
     shown = rate_text(model.rate_, float(np.max(model.tau))) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
-    labels = [str(inner._labels[c]) for c in model.frontier_.favourable]
+    labels = inner.fitted_.favourable
     rows = [
         ("favourable answer", " or ".join(labels) + ", each" * (len(labels) > 1)),
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
-        ("", f"{mark} {words} {inner._where}{_sure(inner, model)}"),
-        (rate, f"{shown} {inner._where}{scale}" if known else shown),
+        ("", f"{mark} {words} {inner.fitted_.where}{_sure(inner, model)}"),
+        (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
         ("accuracy", f"{model.accuracy_:.4f}"),
         ("groups", named),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import date
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +14,15 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from evenhand._sklearn import check_sample_weight, safe_indexing
-from evenhand.core.groups import as_series, check_missing, crossed, group_codes, only_text, rising
+from evenhand.core.groups import check_missing, crossed, group_codes, only_text, rising
 from evenhand.core.rows import Rows
 from evenhand.engines.coding import Coding, Facts, check_columns, check_numbers, column_sizes
+from evenhand.models.bins import bin_names, in_bins, numbers_for_bins
+from evenhand.models.settings import warn
 
 __all__ = [
     "CodedRows",
     "as_table",
-    "bin_edges",
-    "bin_names",
     "blank_groups",
     "check_labels",
     "check_scales",
@@ -355,7 +353,7 @@ def code_rows(
     if bins is None:
         levels, z = group_codes(groups)
     else:
-        levels, z, quantity, edges = _binned(groups, bins, weight)
+        levels, z, quantity, edges = in_bins(groups, bins, weight)
     if len(z) != X.shape[0]:
         raise ValueError(
             f"sensitive_features gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
@@ -434,7 +432,7 @@ def code_known_groups(
             "rows."
         )
     if edges is not None:
-        z = np.searchsorted(edges, _numbers(values), side="right")
+        z = np.searchsorted(edges, numbers_for_bins(values), side="right")
         values = pd.Series(bin_names(edges)[z], index=values.index)
     index = {group: i for i, group in enumerate(groups.tolist())}
     index |= dict.fromkeys(small, len(groups))
@@ -527,60 +525,6 @@ def code_facts(
     return coding, CodedRows(nothing, nothing, nothing, None, inputs, classes, kept, small)
 
 
-def _binned(
-    values: Any, bins: Any, weight: Any
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Names of the bins, each row's bin, the attribute with mean 0 and deviation 1, the edges."""
-    series = as_series(values, "sensitive_features")
-    check_missing(series, "sensitive_features", "drop those rows")
-    value = _numbers(series)
-    edges = bin_edges(value, bins, weight)
-    names = bin_names(edges)
-    z = np.searchsorted(edges, value, side="right")
-    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
-    mean = np.average(value, weights=weight)
-    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
-    quantity = (value - mean) / (deviation or 1.0)
-    return names[held], np.searchsorted(held, z), quantity, edges
-
-
-def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:
-    """Edges of bins: those given, or those between so many bins of equal weight."""
-    if np.ndim(bins) == 0:
-        shares = np.arange(1, int(bins)) / int(bins)
-        order = np.argsort(value)
-        mass = np.cumsum(np.ones(len(value)) if weight is None else weight[order])
-        # A hair less, so that rounding of the sum does not move an edge.
-        at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
-        edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
-        return edges[edges > value.min()]
-    edges = np.unique(np.asarray(bins, dtype=np.float64))
-    if not np.isfinite(edges).all():
-        raise ValueError(f"bins={bins}; edges must be finite numbers.")
-    return edges
-
-
-def _numbers(series: pd.Series) -> NDArray[np.float64]:
-    """Values of an attribute that has bins."""
-    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
-        raise ValueError(
-            "bins=... is for a number such as age; sensitive_features holds no numbers."
-        )
-    value = series.to_numpy(dtype=np.float64)
-    if not np.isfinite(value).all():
-        raise ValueError("sensitive_features has infinite values; bins need numbers.")
-    return value
-
-
-def bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
-    """Names of the bins between edges, such as "below 30" and "30 to 45"."""
-    # All digits, because values find their bin by its name when predicting.
-    names = [f"below {edges[0]:.15g}"] if len(edges) else ["all"]
-    names += [f"{low:.15g} to {high:.15g}" for low, high in pairwise(edges)]
-    names += [f"from {edges[-1]:.15g}"] if len(edges) else []
-    return np.array(names)
-
-
 def merge_alike(rows: CodedRows) -> CodedRows:
     """Make rows that are alike in everything one row of their summed weight.
 
@@ -611,7 +555,7 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
-def check_scales(scale: NDArray[np.float64], names: Any, *, stacklevel: int = 3) -> None:
+def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
     varying = scale > 0
     if not varying.any():
@@ -622,10 +566,9 @@ def check_scales(scale: NDArray[np.float64], names: Any, *, stacklevel: int = 3)
     large = scale > np.sqrt(low * high)
     small = varying & ~large
     few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
-    warnings.warn(
+    warn(
         f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
         f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
         "instance with StandardScaler; evenhand does not do it for you.",
         UserWarning,
-        stacklevel=stacklevel,
     )

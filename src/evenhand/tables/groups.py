@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.models.inputs import bin_edges, bin_names
+from evenhand.models.bins import bin_edges, bin_names
 from evenhand.tables.parse import (
     BUILT_IN,
     MissingWords,

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
 from evenhand.models.inputs import check_labels
+from evenhand.models.method import Method
 from evenhand.tables.encoder import MISSING, TableEncoder, as_names
 from evenhand.tables.groups import (
     bins_by_column,
@@ -357,9 +358,9 @@ def fair_pipeline(
     if not names:
         raise ValueError("sensitive_features is empty; name at least one column.")
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
+    known = sorted(of_encoder | set(FairClassifier().get_params(deep=False)))
     for name in params:
-        if name not in of_encoder and name not in FairClassifier().get_params():
-            known = sorted(of_encoder | set(FairClassifier().get_params()))
+        if name not in known and name not in Method().get_params():
             near = get_close_matches(name, known, n=1)
             raise TypeError(
                 f"fair_pipeline has no parameter {name!r}"

@@ -1,0 +1,68 @@
+"""Bins of a sensitive number, such as age: their edges, their names, and each row's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.groups import as_series, check_missing
+
+__all__ = ["bin_edges", "bin_names", "in_bins", "numbers_for_bins"]
+
+
+def in_bins(
+    values: Any, bins: Any, weight: Any
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Names of the bins, each row's bin, the attribute with mean 0 and deviation 1, the edges."""
+    series = as_series(values, "sensitive_features")
+    check_missing(series, "sensitive_features", "drop those rows")
+    value = numbers_for_bins(series)
+    edges = bin_edges(value, bins, weight)
+    names = bin_names(edges)
+    z = np.searchsorted(edges, value, side="right")
+    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
+    mean = np.average(value, weights=weight)
+    deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
+    quantity = (value - mean) / (deviation or 1.0)
+    return names[held], np.searchsorted(held, z), quantity, edges
+
+
+def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:
+    """Edges of bins: those given, or those between so many bins of equal weight."""
+    if np.ndim(bins) == 0:
+        shares = np.arange(1, int(bins)) / int(bins)
+        order = np.argsort(value)
+        mass = np.cumsum(np.ones(len(value)) if weight is None else weight[order])
+        # A hair less, so that rounding of the sum does not move an edge.
+        at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
+        edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
+        return edges[edges > value.min()]
+    edges = np.unique(np.asarray(bins, dtype=np.float64))
+    if not np.isfinite(edges).all():
+        raise ValueError(f"bins={bins}; edges must be finite numbers.")
+    return edges
+
+
+def numbers_for_bins(series: pd.Series) -> NDArray[np.float64]:
+    """Values of an attribute that has bins."""
+    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
+        raise ValueError(
+            "bins=... is for a number such as age; sensitive_features holds no numbers."
+        )
+    value = series.to_numpy(dtype=np.float64)
+    if not np.isfinite(value).all():
+        raise ValueError("sensitive_features has infinite values; bins need numbers.")
+    return value
+
+
+def bin_names(edges: NDArray[np.float64]) -> NDArray[Any]:
+    """Names of the bins between edges, such as "below 30" and "30 to 45"."""
+    # All digits, because values find their bin by its name when predicting.
+    names = [f"below {edges[0]:.15g}"] if len(edges) else ["all"]
+    names += [f"{low:.15g} to {high:.15g}" for low, high in pairwise(edges)]
+    names += [f"from {edges[-1]:.15g}"] if len(edges) else []
+    return np.array(names)

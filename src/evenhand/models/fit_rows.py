@@ -1,0 +1,256 @@
+"""The rows of a fit: what ``fit`` is given, checked, coded, and left where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import (
+    assert_all_finite,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from evenhand._extras import import_extra
+from evenhand.core.groups import check_missing
+from evenhand.engines.memory import canonical
+from evenhand.frontier.splits import check_unweighted
+from evenhand.models.inputs import (
+    CodedRows,
+    as_table,
+    blank_groups,
+    check_labels,
+    check_sizes,
+    check_weights,
+    code_facts,
+    code_rows,
+    find_groups,
+    find_no_numbers,
+    group_column,
+    is_dask,
+    is_tensor,
+    on_host,
+)
+from evenhand.models.settings import Settings
+
+__all__ = ["code_chunks", "parquet_rows", "read_rows"]
+
+FLOATS = (np.float64, np.float32)
+
+
+def read_rows(
+    estimator: Any,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    *,
+    reset: bool = True,
+    dtype: Any = FLOATS,
+) -> tuple[CodedRows, np.random.RandomState]:
+    """Check and code the data; the generator has drawn their noise column, if there is one.
+
+    The estimator learns the columns of X; with ``reset=False`` it knows them already.
+    """
+    check_labels(y)
+    if is_dask(X):
+        rows = _dask_rows(estimator, settings, X, y, sensitive_features, sample_weight)
+        return rows, check_random_state(settings.random_state)
+    if settings.engine == "dask":
+        raise ValueError("engine='dask' is for Dask arrays and frames; X is none.")
+    X = on_host(X) if settings.engine == "numpy" else X
+    where = settings.sensitive_features
+    table = as_table(X) if isinstance(where, int | str) else X
+    if is_tensor(X) and not settings.needs_table():
+        X, y = _check_tensor(estimator, X, y, sensitive_features, reset=reset)
+        rows = _tensor_rows(settings, X, y, sensitive_features, sample_weight)
+        return rows, check_random_state(settings.random_state)
+    y, sensitive_features, sample_weight = map(on_host, (y, sensitive_features, sample_weight))
+    column = group_column(table, where, sensitive_features)
+    if is_tensor(X):
+        X, y = _check_tensor(estimator, X, y, reset=reset)
+    else:
+        inputs = blank_groups(as_table(table), column)
+        X, y = _check_arrays(estimator, settings, inputs, y, sensitive_features, reset, dtype)
+    weight, used = check_weights(X, sample_weight, survey=settings.survey_weights)
+    rows = code_rows(
+        X,
+        y,
+        find_groups(table, column, where, sensitive_features, used),
+        weight,
+        used,
+        column,
+        min_group_size=settings.min_group_size,
+        bins=settings.bins,
+        two_groups=False,
+        two_labels=False,
+    )
+    settings.check_classes(rows.classes, guess=reset)
+    if settings.label_order(rows.classes)[-1] != rows.classes[-1]:
+        rows = rows._replace(y=1 - rows.y)
+    random = check_random_state(settings.random_state)
+    if settings.method.noise:
+        extra = random.uniform(size=X.shape[0])
+        rows = rows._replace(extra=extra if used is None else extra[used])
+    return rows, random
+
+
+def _check_arrays(
+    estimator: Any,
+    settings: Settings,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    reset: bool,
+    dtype: Any,
+) -> tuple[Any, Any]:
+    """Check arrays as scikit-learn does, and refuse text by column and values out of range."""
+    try:
+        checked, y = validate_data(
+            estimator, X, y, reset=reset, accept_sparse="csr", dtype=list(dtype), order="C"
+        )
+    except (ValueError, TypeError) as error:
+        if isinstance(error, ValueError) or hasattr(X, "iloc"):
+            _refuse_text(estimator, settings, X, sensitive_features)
+        raise
+    checked = canonical(checked)
+    check_sizes(checked, getattr(estimator, "feature_names_in_", None))
+    return checked, y
+
+
+def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features: Any) -> None:
+    """Refuse text, dates and missing values among the inputs, with the line that takes them."""
+    found = None if issparse(X) else find_no_numbers(X)
+    if found is None:
+        return
+    groups = settings.sensitive_features if sensitive_features is None else None
+    if not isinstance(groups, str):
+        groups = str(getattr(sensitive_features, "name", None) or "group")
+    table = "X" if hasattr(X, "columns") else "pd.DataFrame(X).rename(columns=str)"
+    if groups not in getattr(X, "columns", ()):
+        table += f".assign(**{{{groups!r}: sensitive_features}})"
+    own, usual = (e.get_params(deep=False) for e in (estimator, type(estimator)()))
+    changed = [k for k in own if k == "tau" or repr(own[k]) != repr(usual[k])]
+    params = [f"{k}={own[k]!r}" for k in changed if k != "sensitive_features"]
+    raise ValueError(
+        f"column {found[0]!r} of X holds {found[1]}, and FairClassifier takes numbers; for a "
+        "table as it comes, with text, dates and missing values, use "
+        f"fair_pipeline({', '.join([repr(groups), *params])}).fit({table}, y)."
+    ) from None
+
+
+def _is_coded_on_device(y: Any) -> bool:
+    """Whether labels are a tensor that needs no other check than its length."""
+    return is_tensor(y) and y.ndim == 1 and not (y.is_floating_point() or y.is_complex())
+
+
+def _check_tensor(
+    estimator: Any, X: Any, y: Any, sensitive_features: Any = (), *, reset: bool
+) -> tuple[Any, Any]:
+    """Check a tensor of inputs, and the labels, as scikit-learn does arrays."""
+    from evenhand.engines.torch import check_tensor
+
+    if sensitive_features is None:
+        group_column(X, None, None)  # says so
+    X = check_tensor(X)
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if not _is_coded_on_device(y):
+        y = column_or_1d(on_host(y), warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+    return X, y
+
+
+def _tensor_rows(
+    settings: Settings, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+) -> CodedRows:
+    """Rows of a tensor, coded on its device."""
+    from evenhand.engines.torch import TorchRows, tensor_columns, tensor_facts
+
+    if not (is_tensor(sensitive_features) and sensitive_features.ndim == 1):
+        sensitive_features = on_host(sensitive_features)
+        sensitive_features = find_groups(X, None, None, sensitive_features, None)
+        check_missing(sensitive_features, "sensitive_features", "a group is never guessed")
+    weight, used = check_weights(X, on_host(sample_weight))
+    if used is not None:
+        kept = used.tolist()
+        X, weight = X[kept], weight[used]
+        y = y[kept] if is_tensor(y) else y[used]
+        many = is_tensor(sensitive_features)
+        sensitive_features = sensitive_features[kept] if many else sensitive_features.iloc[used]
+    facts, y, z = tensor_facts(X, y, sensitive_features, weight)
+    coding, rows = code_chunks(settings, facts, weighted=weight is not None)
+    columns = tensor_columns(facts, coding, y, z, weight)
+    return rows._replace(source=TorchRows(X, columns, settings.device))
+
+
+def code_chunks(
+    settings: Settings, facts: Any, *, weighted: bool, names: NDArray[Any] | None = None
+) -> tuple[Any, CodedRows]:
+    """Codes of a table in chunks, and its rows but for their source."""
+    coding, rows = code_facts(
+        facts,
+        names=names,
+        min_group_size=settings.min_group_size,
+        weighted=weighted,
+        survey=settings.survey_weights,
+        flip=lambda classes: settings.label_order(classes)[-1] != classes[-1],
+    )
+    if settings.certifies and weighted:
+        check_unweighted(np.array(facts.extremes))
+    settings.check_classes(rows.classes)
+    return coding, rows
+
+
+def _dask_rows(
+    estimator: Any, settings: Settings, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+) -> CodedRows:
+    """Rows of Dask collections, coded where they are."""
+    from evenhand.engines.coding import check_shape
+    from evenhand.engines.dask import DaskRows, dask_facts, dask_parts
+
+    settings.check_chunks("dask", "a Dask collection")
+    if sensitive_features is None:
+        group_column(X, None, None)  # says so
+    check_shape(X)
+    # A frame's columns are those of its empty pandas frame.
+    table = X._meta if hasattr(X, "columns") else X
+    validate_data(estimator, table, y, skip_check_array=True)
+    parts = dask_parts(X, y, sensitive_features, sample_weight)
+    facts, names = dask_facts(parts), getattr(estimator, "feature_names_in_", None)
+    coding, rows = code_chunks(settings, facts, weighted=sample_weight is not None, names=names)
+    return rows._replace(source=DaskRows(parts, facts, coding, int(X.shape[1])))
+
+
+def parquet_rows(
+    settings: Settings,
+    path: Any,
+    label: str,
+    sensitive_features: str | Sequence[str],
+    columns: Sequence[str] | None,
+    sample_weight: str | None,
+) -> tuple[CodedRows, NDArray[Any]]:
+    """Rows of Parquet files, which are read again at every pass, and the names of the inputs."""
+    import_extra("pyarrow", "parquet")
+    from evenhand.engines.coding import StreamRows, part_facts
+    from evenhand.engines.parquet import find_files, parquet_parts
+
+    settings.check_chunks("numpy", "a table in files")
+    sensitive = (
+        [sensitive_features] if isinstance(sensitive_features, str) else [*sensitive_features]
+    )
+    files = find_files(path)
+    parts, inputs = parquet_parts(files, label, sensitive, columns, sample_weight)
+    facts, names = reduce(add, (part_facts(p.read()) for p in parts)), np.array(inputs, object)
+    coding, rows = code_chunks(settings, facts, weighted=sample_weight is not None, names=names)
+    return rows._replace(source=StreamRows(parts, facts, coding, len(inputs))), names

@@ -1,0 +1,187 @@
+"""Settings: the parameters of a classifier, checked, as the record that training takes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from types import FrameType
+from typing import Any
+
+import sklearn
+from numpy.typing import NDArray
+
+import evenhand
+from evenhand.core.groups import plain_labels
+from evenhand.core.multipliers import PATHS
+from evenhand.core.notions import AnyNotion, find_notion, of_labels
+from evenhand.frontier.bounds import margin_of
+from evenhand.models.method import Method
+
+__all__ = ["PLACES", "FairnessWarning", "FavourableLabelWarning", "Settings", "warn"]
+
+# Where a selection looks at rates.
+PLACES = {
+    "train": "on the training data",
+    "holdout": "on the held-out rows",
+    "crossfit": "out of fold",
+}
+# Where the code is that stands between a user's line and a fit.
+LIBRARIES = tuple(
+    os.path.join(os.path.dirname(str(package.__file__)), "") for package in (evenhand, sklearn)
+)
+# A mark among the variables of the call that was warned of; it is gone when the call returns.
+TOLD = "__evenhand_told_favourable_label__"
+
+
+class FairnessWarning(UserWarning):
+    """The classifier does not meet the target it was asked for."""
+
+
+class FavourableLabelWarning(UserWarning):
+    """Which of two labels is favourable was guessed, because nobody said it."""
+
+
+def _users_call() -> tuple[FrameType, int]:
+    """Give the outermost call into evenhand or scikit-learn, and its level above the caller."""
+    outermost = frame = sys._getframe(1)
+    level, stacklevel = 2, 2
+    while frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+        if frame.f_code.co_filename.startswith(LIBRARIES):
+            outermost, stacklevel = frame, level
+    return outermost, stacklevel
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's own code that called evenhand or scikit-learn."""
+    warnings.warn(message, category, stacklevel=_users_call()[1])
+
+
+def _warn_of_guess(classes: NDArray[Any]) -> None:
+    """Warn that the larger label is taken for the favourable one, once a call by the user."""
+    call = _users_call()[0]
+    if TOLD in call.f_locals:
+        return
+    call.f_locals[TOLD] = True
+    other, taken = map(repr, classes.tolist())
+    warn(
+        f"the labels are {other} and {taken}, and {taken} is taken for the favourable one because "
+        f"it sorts last; say which one is: pos_label={other} or pos_label={taken}.",
+        FavourableLabelWarning,
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is wanted of a fit and how it is sought: the parameters of FairClassifier, checked."""
+
+    notion: str | Sequence[str]
+    tau: float | Sequence[float]
+    method: Method
+    confidence: float | str | None
+    selection: str
+    holdout: float
+    cv: Any
+    delta: float
+    sensitive_features: int | str | Callable[[Any], Any] | None
+    random_state: Any
+    verbose: int
+    min_group_size: int
+    pos_label: Any
+    survey_weights: bool
+    group_cuts: bool
+    bins: Any
+    engine: str
+    device: Any
+
+    def __post_init__(self) -> None:
+        self.notion_of(2)  # its errors come before those of the data
+        if self.certifies and self.selection == "crossfit":
+            raise ValueError(
+                "confidence='certified' tests on rows that are held out, and selection='crossfit' "
+                "holds out none; leave selection as it is."
+            )
+
+    @property
+    def certifies(self) -> bool:
+        """Whether a certificate is sought."""
+        return isinstance(self.confidence, str)
+
+    @property
+    def delta_asked(self) -> float | None:
+        """The probability with which a certificate may be wrong; None if none is sought."""
+        return self.delta if self.certifies else None
+
+    @property
+    def margin(self) -> float:
+        """Standard errors by which a ratio must be above its target."""
+        return 0.0 if isinstance(self.confidence, str) else margin_of(self.confidence)
+
+    @property
+    def place(self) -> str:
+        """The rows the point is chosen on; a certificate needs rows of its own."""
+        return "holdout" if self.certifies else self.selection
+
+    def notion_of(self, n_labels: int, favourable: Sequence[int] = ()) -> AnyNotion:
+        """Give the notion, for each of the favourable labels if there are more than two."""
+        notion = find_notion(self.notion, self.method.degree, self.tau)
+        return notion if n_labels == 2 else of_labels(notion, list(favourable), n_labels)
+
+    def label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Put the labels in the order of their numbers: of two the favourable one is second."""
+        first = len(classes) == 2 and self.pos_label == classes.tolist()[0]
+        return classes[::-1] if first else classes
+
+    def favourable(self, classes: NDArray[Any]) -> list[int]:
+        """Numbers of the labels that count as favourable."""
+        if len(classes) == 2:
+            return [1]
+        names = classes.tolist()
+        return list(range(len(names))) if self.pos_label is None else [names.index(self.pos_label)]
+
+    def check_classes(self, classes: NDArray[Any], *, guess: bool = True) -> None:
+        """Check ``pos_label``, and refuse options for two labels where there are more.
+
+        Warn of a ``guess`` of the favourable one of two.
+        """
+        names = classes.tolist()
+        if guess and self.pos_label is None and len(names) == 2 and not plain_labels(names):
+            _warn_of_guess(classes)
+        if self.pos_label is not None and self.pos_label not in names:
+            raise ValueError(
+                f"pos_label={self.pos_label!r} is not among the labels: "
+                f"{', '.join(map(repr, names[:10]))}."
+            )
+        only_two = {
+            f"solver={self.method.solver!r}": self.method.solver in PATHS,
+            "group_cuts=True": self.group_cuts,
+            "extra_column='noise'": self.method.noise,
+        }
+        refused = [option for option, chosen in only_two.items() if chosen]
+        if len(names) > 2 and refused:
+            raise ValueError(
+                f"{refused[0]} is for two labels; y has {len(names)}: "
+                f"{', '.join(map(repr, names[:10]))}."
+            )
+
+    def needs_table(self) -> dict[str, Any]:
+        """Parameters that need the whole table at hand, with their values."""
+        needs = {
+            "bins": (self.bins, self.bins is not None),
+            "sensitive_features": (self.sensitive_features, self.sensitive_features is not None),
+            "extra_column": (self.method.extra_column, self.method.noise),
+            "cv": (self.cv, self.place == "crossfit" and not isinstance(self.cv, Integral)),
+        }
+        return {name: value for name, (value, needed) in needs.items() if needed}
+
+    def check_chunks(self, engine: str, table: str) -> None:
+        """Refuse what is not for a table in chunks, and engines other than the one that has it."""
+        refused = self.needs_table() | ({} if self.device is None else {"device": self.device})
+        for name, value in refused.items():
+            raise ValueError(f"{name}={value!r} is for tables in memory, not for one in parts.")
+        if self.engine not in ("auto", engine):
+            raise ValueError(f"engine={self.engine!r} is not for {table}; use engine='auto'.")

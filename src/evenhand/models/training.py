@@ -1,0 +1,497 @@
+"""From coded rows to a frontier and the point for every target: functions on plain records.
+
+:func:`learn` takes :class:`~evenhand.models.settings.Settings` and rows, and gives a :class:`Fit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand._extras import import_extra
+from evenhand.core.multipliers import PATHS, Walk
+from evenhand.core.oracle import Oracle
+from evenhand.core.rates import AnyRate
+from evenhand.core.rows import Rows, Share, as_columns, share_cells
+from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.trajectory import Trajectory
+from evenhand.core.updates import RULES, power_schedule
+from evenhand.engines.memory import MemoryRows
+from evenhand.engines.threads import cores
+from evenhand.frontier.choice import Answers, Choice, answer, certificate
+from evenhand.frontier.held_out import HeldOut, candidates, count_rows, pool_folds
+from evenhand.frontier.points import Frontier
+from evenhand.frontier.splits import (
+    check_held,
+    check_part,
+    check_unweighted,
+    rows_of,
+    split_folds,
+    split_rows,
+)
+from evenhand.frontier.sweep import sweep
+from evenhand.models.inputs import CodedRows, check_scales, is_tensor, merge_alike
+from evenhand.models.method import LEGS
+from evenhand.models.progress import progress_bar
+from evenhand.models.settings import PLACES, Settings
+
+__all__ = ["Fit", "View", "learn", "make_oracle"]
+
+NO_ROWS = np.empty(0, dtype=np.intp)
+# Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
+# inputs that a fit to the former makes of them.
+View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """All that a fit found, whichever target it was for; a model file keeps it.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels in the order of their numbers: of two, the favourable one is the second.
+    classes, groups : ndarray
+        The labels and the compared groups in sorted order.
+    small_groups : dict
+        Rows of each group that is too small to be compared.
+    inputs : ndarray of int
+        Columns of the user's X that are inputs.
+    edges : ndarray or None
+        Edges of the bins that are the groups, if they are.
+    rate : Rate or WorstRate
+        What the groups shall share.
+    frontier, trajectory, held_out, answers
+        As :class:`~evenhand.FairClassifier` has them with an underscore behind.
+    n_iter : int
+        Iterations done.
+    trouble : str
+        What went wrong, if anything did.
+    place : str
+        The rows the points were chosen on: a key of ``PLACES``.
+    confidence : float, "certified" or None
+        What was asked for.
+    delta : float or None
+        The probability with which a certificate may be wrong; None if none is sought.
+    tau : float
+        The (strictest) target that was asked for.
+    margin : float
+        Standard errors by which a ratio must be above its target.
+    group_cuts, noise : bool
+        Whether each group has its own cut; whether the extra column is noise.
+    requirement : str
+        What every point must have, in words.
+    """
+
+    labels: NDArray[Any]
+    classes: NDArray[Any]
+    groups: NDArray[Any]
+    small_groups: dict[Any, int]
+    inputs: NDArray[np.intp]
+    edges: NDArray[np.float64] | None
+    rate: AnyRate
+    frontier: Frontier
+    trajectory: Trajectory
+    held_out: HeldOut | None
+    answers: Answers
+    n_iter: int
+    trouble: str
+    place: str
+    confidence: float | str | None
+    delta: float | None
+    tau: float
+    margin: float
+    group_cuts: bool
+    noise: bool
+    requirement: str
+
+    @property
+    def sign(self) -> int:
+        """1 if the favourable label of two is ``classes[1]``, else −1."""
+        return 1 if self.labels[-1] == self.classes[-1] else -1
+
+    @property
+    def where(self) -> str:
+        """The rows the points were chosen on, in words."""
+        return PLACES[self.place]
+
+    @property
+    def n_groups_all(self) -> int:
+        """Groups that are compared, and one more if there are small ones."""
+        return len(self.groups) + bool(self.small_groups)
+
+    @property
+    def favourable(self) -> list[str]:
+        """The labels that count as favourable, as text."""
+        return [str(self.labels[c]) for c in self.frontier.favourable]
+
+    def choose(self, tau: float) -> Choice:
+        """Choose the point for a target, by a certificate if one was asked for."""
+        if self.delta is None or self.held_out is None:
+            return self.answers.choose(tau)
+        moved = tau != self.tau
+        return certificate(self.answers, self.held_out, self.rate, tau, self.delta, moved=moved)
+
+    def undefined(self) -> str:
+        """Say of which group a rate is undefined whatever the classifier, if there is one."""
+        counts = self.frontier.last.counts[: len(self.groups)]
+        for part in self.rate.parts:
+            labels = sorted({y for y, _ in part.denominator})
+            rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
+            whole = {(y, p) for y in labels for p in range(counts.shape[-1])}
+            if set(part.denominator) == whole and not rows.all():
+                group = self.groups.tolist()[int(np.argmin(rows))]
+                names = " or ".join(repr(self.labels.tolist()[y]) for y in labels)
+                return (
+                    f"group {group!r} has no row with the label {names}, so its "
+                    f"{part.name.replace('_', ' ')} is undefined; leave it out or join it"
+                )
+        return ""
+
+
+class Run(NamedTuple):
+    """The legs that were run, the frontier swept from them, and what went wrong, if anything."""
+
+    trajectory: Trajectory
+    frontier: Frontier
+    n_iter: int
+    trouble: str
+    interrupted: bool
+
+
+def learn(
+    rows: CodedRows,
+    settings: Settings,
+    random: np.random.RandomState,
+    view: View,
+    names: Any = None,
+) -> Fit:
+    """Find the frontier, measured as the selection asks, and the point for every target.
+
+    With ``names`` of the columns the scales of the inputs are checked.
+    """
+    parts = _parts(rows, settings, random)
+    split = settings.place == "holdout"
+    fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
+    oracle = make_oracle(fitted, settings)
+    if names is not None:
+        check_scales(oracle.column_scale, names)
+    rate, labels = oracle.notion.rate, settings.label_order(rows.classes)
+    run = _explore(oracle, settings, rows)
+    trouble, held_out = run.trouble, None
+    if split:
+        held_out = _measure(run, held, fitted.n_rows, settings, rate)
+    elif parts:
+        held_out, later = _cross_fit(run, rows, parts, view, settings, rate)
+        trouble = trouble or later
+    delta, margin = settings.delta_asked, settings.margin
+    return Fit(
+        labels=labels,
+        classes=rows.classes,
+        groups=rows.groups,
+        small_groups=rows.small,
+        inputs=fitted.inputs,
+        edges=rows.edges,
+        rate=rate,
+        frontier=run.frontier,
+        trajectory=run.trajectory,
+        held_out=held_out,
+        answers=answer(run.frontier, held_out, rate, margin=margin, certify=delta),
+        n_iter=run.n_iter,
+        trouble=trouble,
+        place=settings.place,
+        confidence=settings.confidence,
+        delta=delta,
+        tau=float(np.max(settings.tau)),
+        margin=margin,
+        group_cuts=bool(settings.group_cuts),
+        noise=settings.method.noise,
+        requirement=_requirement(settings, rows, oracle.notion.better_than_chance),
+    )
+
+
+def _requirement(settings: Settings, rows: CodedRows, better_than_chance: bool) -> str:
+    share = settings.method.min_share
+    each = "rows of each label" if len(settings.favourable(rows.classes)) > 1 else "positives"
+    chance = " and a rate better than chance" * better_than_chance
+    return f"between {share:.0%} and {1 - share:.0%} predicted {each} in every group{chance}"
+
+
+def _engine(rows: CodedRows, settings: Settings) -> str:
+    """Name of the engine for rows that are at hand."""
+    return "torch" if settings.engine == "torch" or is_tensor(rows.X) else "numpy"
+
+
+def _source(rows: CodedRows, settings: Settings) -> Rows:
+    """Rows where an engine has them."""
+    if rows.source is not None:
+        return rows.source
+    columns = as_columns(
+        len(rows.y),
+        rows.y,
+        rows.z,
+        n_labels=len(rows.classes),
+        quantity=rows.quantity,
+        extra=rows.extra,
+        sample_weight=rows.weight,
+    )
+    if _engine(rows, settings) == "numpy":
+        return MemoryRows(rows.X, columns)
+    import_extra("torch", "torch")
+    from evenhand.engines.torch import TorchRows
+
+    return TorchRows(rows.X, columns, settings.device)
+
+
+def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
+    """Make the oracle of a fit to the rows."""
+    method, noise = settings.method, rows.extra is not None
+    if _engine(rows, settings) == "numpy" and rows.source is None and not noise:
+        rows = merge_alike(rows)
+    n_labels = len(rows.classes)
+    notion = settings.notion_of(n_labels, settings.favourable(rows.classes))
+    if method.solver in PATHS:
+        PATHS[method.solver].check(notion)
+    return Oracle(
+        _source(rows, settings),
+        notion=notion,
+        n_labels=n_labels,
+        n_groups=len(rows.groups),
+        quantity=rows.quantity is not None,
+        reading=method.reading,
+        adversary_sign=method.adversary_sign,
+        mu=method.mu,
+        l2=method.l2,
+        penalize_extra=noise,
+    )
+
+
+def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
+    """Run the legs and sweep their frontier."""
+    with cores():
+        run = _run(oracle, settings)
+        frontier = sweep(
+            oracle,
+            run.trajectory.iterates,
+            cut=settings.method.cut,
+            by_group=settings.group_cuts,
+            min_share=settings.method.min_share,
+            groups=rows.groups.tolist(),
+            labels=settings.label_order(rows.classes).tolist(),
+        )
+    if not frontier.complete:
+        trouble = "the fit was interrupted while its frontier was swept"
+        return run._replace(frontier=frontier, trouble=trouble, interrupted=True)
+    return run._replace(frontier=frontier)
+
+
+def _run(oracle: Oracle, settings: Settings) -> Run:
+    """Run the legs; their frontier is still to be swept."""
+    method, trajectory = settings.method, Trajectory(oracle.notion.rate, oracle.n_groups)
+    legs, trouble, n_iter, interrupted = LEGS[method.init], "", 0, False
+    starts = {"zero": np.zeros(oracle.n_weights)}
+    n_kept = min(method.n_iterates, method.max_iter)
+    kept = set(np.linspace(1, method.max_iter, n_kept).round().astype(int).tolist())
+    try:
+        with progress_bar(settings.verbose, trajectory, len(legs) * method.max_iter) as show:
+
+            def record(iteration: Iteration) -> None:
+                trajectory.add("optimum", iteration, keep=False)
+                show("plain optimum", 0)
+
+            if "optimum" in legs:
+                # BLAS would wake its threads for L-BFGS's small matrices, to no one's use.
+                memory = isinstance(oracle.rows, MemoryRows)
+                with cores.without_blas() if memory else nullcontext():
+                    starts["optimum"], reached = minimize_loss(
+                        oracle, starts["zero"], max_iter=200, callback=record
+                    )
+                if not reached:
+                    trouble = "the unconstrained optimum was not reached in 200 iterations"
+                trajectory.keep(starts["optimum"])
+            for leg in legs:
+                t = 0
+                for iteration in _leg(oracle, settings, starts[leg]):
+                    t = iteration.t
+                    n_iter += 1
+                    trajectory.add(f"from {leg}", iteration, keep=t in kept)
+                    show(f"fair, from {leg}", 1)
+                trajectory.keep()
+                if t < method.max_iter:
+                    trouble = f"the run from {leg} diverged at iteration {t + 1}"
+    except KeyboardInterrupt:
+        if not len(trajectory):
+            raise
+        trouble = f"the fit was interrupted after {len(trajectory)} iterations"
+        interrupted = True
+        trajectory.keep()
+    if not len(trajectory.iterates):
+        trajectory.keep(starts["zero"])
+    unswept: Any = None
+    return Run(trajectory, unswept, max(n_iter, 1), trouble, interrupted)
+
+
+def _leg(oracle: Oracle, settings: Settings, start: NDArray[np.float64]) -> Iterator[Iteration]:
+    """Give the iterations of the chosen solver from a start."""
+    method = settings.method
+    if method.solver in PATHS:
+        return solve(
+            Walk(oracle, PATHS[method.solver], method.max_iter),
+            start,
+            solver=SOLVERS["agd"](),
+            rule=RULES["normal"],
+            schedule=lambda t: 1.0,
+            max_iter=method.max_iter,
+            step=method.step,
+        )
+    return solve(
+        oracle,
+        start,
+        solver=SOLVERS[method.solver](),
+        rule=RULES[method.update],
+        schedule=power_schedule(method.alpha, method.alpha_power),
+        max_iter=method.max_iter,
+        step=method.step,
+    )
+
+
+def _parts(
+    rows: CodedRows, settings: Settings, random: np.random.RandomState
+) -> list[tuple[Any, Any]]:
+    """Rows to fit to and rows to hold out, as often as the selection needs them."""
+    place = settings.place
+    if place == "train":
+        return []
+    if rows.source is not None:
+        return _shares(rows, rows.source, settings, random)
+    if settings.certifies:
+        check_unweighted(rows.weight)
+    names, n = _names(rows, settings), len(rows.y)
+    strata = rows.z * len(rows.classes) + rows.y
+    # Bounds are exact only if the held-out labels do not depend on those fitted to.
+    strata = rows.z if settings.certifies else strata
+    if place != "crossfit":
+        parts = [split_rows(strata, settings.holdout, random)]
+    elif isinstance(settings.cv, Integral):
+        parts = split_folds(strata, int(settings.cv), random)
+    else:
+        from sklearn.model_selection import check_cv  # imports half of scikit-learn
+
+        splits = check_cv(settings.cv, rows.y, classifier=True).split(np.zeros(n), rows.y)
+        parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
+    for fitted, held in parts:
+        if place == "crossfit" and not len(held):
+            raise ValueError(
+                f"cv={settings.cv} has a fold without rows: there are {n} rows; bring more, or use "
+                "fewer folds."
+            )
+        check_part(rows.z[fitted], rows.y[fitted], names)
+        if place != "crossfit":
+            check_held(rows.z[held], rows.groups.tolist())
+    return parts
+
+
+def _names(rows: CodedRows, settings: Settings) -> tuple[list[Any], list[Any]]:
+    """Names of the groups, small ones together, and of the labels, in the order of the numbers."""
+    groups = [*rows.groups.tolist(), *(["small groups"] if rows.small else [])]
+    return groups, settings.label_order(rows.classes).tolist()
+
+
+def _shares(
+    rows: CodedRows, source: Rows, settings: Settings, random: np.random.RandomState
+) -> list[tuple[Any, Any]]:
+    """As :func:`_parts`, of rows that are elsewhere: each is drawn by itself."""
+    seed = int(random.randint(2**31 - 1))
+    n = int(settings.cv) if settings.place == "crossfit" else 1
+    edges = np.linspace(0, 1, n + 1) if n > 1 else [0.0, settings.holdout]
+    parts = [
+        (Share(seed, low, high, False), Share(seed, low, high, True))
+        for low, high in pairwise(edges)
+    ]
+    names = _names(rows, settings)
+    for each in parts:
+        for share, what in zip(each, ("to fit to", "to hold out"), strict=True):
+            size = source.sum(share_cells, share, len(names[0]) * len(rows.classes))
+            if not size.any():
+                raise ValueError(f"no row is left {what}; bring more rows, or split otherwise.")
+            z, y = np.divmod(np.flatnonzero(size), len(names[1]))
+            if what == "to fit to":
+                check_part(z, y, names)
+            elif n == 1:
+                check_held(z, rows.groups.tolist())
+    return parts
+
+
+def _count(
+    points: Frontier, trajectory: Trajectory, rows: CodedRows, settings: Settings
+) -> NDArray[np.float64]:
+    """Count what the points, and behind them the last iterate, predict for other rows."""
+    n_groups_all = len(rows.groups) + bool(rows.small)
+    return count_rows(points, trajectory.iterates, _source(rows, settings), n_groups_all)
+
+
+def _measure(
+    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, rate: AnyRate
+) -> HeldOut:
+    """Measure the points on held-out rows."""
+    certified = settings.certifies
+    points = candidates(run.frontier) if certified or settings.margin else run.frontier
+    counts = _count(points, run.trajectory, rows, settings)
+    if certified:
+        # Weights, if there are any, are all alike; the bounds count rows.
+        counts = np.rint(counts * (rows.n_rows / counts[-1].sum()))
+    return HeldOut.from_counts(
+        points,
+        counts,
+        rate,
+        delta=settings.delta if certified or not rows.weighted else None,
+        n_rows=rows.n_rows,
+        n_fitted=n_fitted,
+    )
+
+
+def _cross_fit(
+    run: Run,
+    rows: CodedRows,
+    parts: list[Any],
+    view: View,
+    settings: Settings,
+    rate: AnyRate,
+) -> tuple[HeldOut, str]:
+    """Measure the points out of fold; say as well what went wrong in the folds."""
+    done: list[tuple[Frontier, NDArray[np.float64]]] = []
+    trouble, n_rows = "", 0
+    try:
+        for part in [] if run.interrupted else parts:
+            frontier, counts, n_held, later = _fold(*view(*part), settings)
+            done.append((frontier, counts))
+            trouble, n_rows = later or trouble, n_rows + n_held
+    except KeyboardInterrupt:
+        trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
+    held_out = HeldOut.from_counts(
+        run.frontier,
+        pool_folds(run.frontier, done),
+        rate,
+        delta=None,
+        n_rows=n_rows,
+        n_fitted=rows.n_rows,
+    )
+    return held_out, trouble
+
+
+def _fold(
+    fitted: CodedRows, held: CodedRows, settings: Settings
+) -> tuple[Frontier, NDArray[np.float64], int, str]:
+    """Fit to some rows and count on the others, copies that are gone before the next fold."""
+    run = _explore(make_oracle(fitted, settings), settings, fitted)
+    if run.interrupted:
+        raise KeyboardInterrupt
+    counts = _count(run.frontier, run.trajectory, held, settings)
+    return run.frontier, counts, held.n_rows, run.trouble
