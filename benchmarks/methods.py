@@ -101,7 +101,7 @@ def run(name, seed, notion, validation, max_iter):
                 seconds = extra + rows[0]["seconds"]
             else:
                 model = models[method] = FairClassifier(
-                    notion, method=Method(max_iter=max_iter), confidence=None, **params
+                    notion, method=Method(max_iter=max_iter, **params), confidence=None
                 )
                 model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
                 seconds = time.perf_counter() - start

@@ -18,7 +18,7 @@ from inner import inner_split
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
-from evenhand import FairClassifier, FairnessWarning, group_rates, statistical_rate
+from evenhand import FairClassifier, FairnessWarning, Method, group_rates, statistical_rate
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult, with_correlation
@@ -38,7 +38,8 @@ def split(encoding, seed, rho, validation):
 def fit(part, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
-        return FairClassifier(**{"confidence": None} | params).fit(
+        own = {k: params.pop(k) for k in [*params] if k in Method().get_params()}
+        return FairClassifier(**{"confidence": None, "method": Method(**own)} | params).fit(
             part.X_train, part.y_train, sensitive_features=part.z_train
         )
 

@@ -29,6 +29,8 @@ from scipy.optimize import nnls
 
 import evenhand.models.classifier
 from evenhand import FairClassifier, FairnessWarning, Method
+from evenhand.models.fit_rows import read_rows
+from evenhand.models.training import make_oracle
 
 KINDS = ("memory", "memmap", "parquet")
 GROUP_ROWS = 1 << 17  # rows of a Parquet row group
@@ -203,8 +205,9 @@ def dask_oracle(n_rows, n_partitions, n_columns):
     z = (rng.random(n_rows, chunks=chunk) < 0.4).astype(np.int8)
     y = (X[:, :10].sum(axis=1) / 2 + 0.8 * z + noise > 1).astype(np.int8)
     model = FairClassifier()
-    rows, _ = model._rows(X, y, z, None)
-    return model._oracle(rows)
+    settings = model.settings()
+    rows, _ = read_rows(model, settings, X, y, z, None)
+    return make_oracle(rows, settings)
 
 
 def on_dask(options):

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from evenhand import FairBoostedClassifier, FairClassifier, datasets
+from evenhand import FairBoostedClassifier, FairClassifier, Method, datasets
 from evenhand.core.notions import NOTIONS
 
 CHOICES = {
@@ -79,10 +79,15 @@ def figures(model):
     }
 
 
+def made(**params):
+    """A classifier with a seed; parameters of the method may be among its own."""
+    own = {name: params.pop(name) for name in [*params] if name in Method().get_params()}
+    return FairClassifier(random_state=0, method=Method(**own), **params)
+
+
 def fitted(X, y, z, **params):
     """Fit with a seed."""
-    model = FairClassifier(random_state=0, **params)
-    return figures(model.fit(X, y, sensitive_features=z))
+    return figures(made(**params).fit(X, y, sensitive_features=z))
 
 
 def tables():
@@ -188,7 +193,7 @@ def on_parquet(X, y, z, params):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "table.parquet"
         frame.to_parquet(file, row_group_size=len(y) // 3 + 1)
-        model = FairClassifier(random_state=0, **params)
+        model = made(**params)
         return figures(model.fit_parquet(file, label="y", sensitive_features="z"))
 
 

@@ -231,7 +231,9 @@ def engine(rng):
         "degree": int(rng.integers(1, 5)),
         "survey_weights": True,
     }
-    return found | {name: value for name, value in some.items() if rng.random() < 0.15}
+    found |= {name: value for name, value in some.items() if rng.random() < 0.15}
+    own = {name: found.pop(name) for name in [*found] if name in Method().get_params()}
+    return found | {"method": Method(**own)}
 
 
 # ---- promises --------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ def check_answers(model, X, more):
 def check_frontier(model, total):
     """Figures are those of the counts, which are of all rows; rates rise."""
     points = model.frontier_
-    rate = getattr(model, "classifier_", model)._rate
+    rate = getattr(model, "classifier_", model).fitted_.rate
     expect(np.isfinite(points.counts).all(), "counts that are not finite")
     sums = points.counts.sum(axis=(1, 2, 3))
     expect(np.allclose(sums, sums[:1]), "counts that do not sum to the same")
@@ -277,9 +279,13 @@ def check_figures(model, y, z, weight, answer):
     expect(np.isclose(model.accuracy_, right), f"accuracy_ {model.accuracy_}, of answers {right}")
     if len(model.classes_) == 2 and not model.small_groups_ and z is not None:
         counts = group_counts(
-            y, answer, sensitive_features=z, sample_weight=weight, pos_label=model._labels[-1]
+            y,
+            answer,
+            sensitive_features=z,
+            sample_weight=weight,
+            pos_label=model.fitted_.labels[-1],
         )[1]
-        rate = float(model._rate.ratio(counts))
+        rate = float(model.fitted_.rate.ratio(counts))
         expect(
             np.isclose(model.rate_, rate, equal_nan=True), f"rate_ {model.rate_}, of answers {rate}"
         )
