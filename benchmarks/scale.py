@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-import evenhand.models.classifier
+import evenhand.models.training
 from evenhand import FairClassifier, FairnessWarning, Method
 from evenhand.models.fit_rows import read_rows
 from evenhand.models.training import make_oracle
@@ -73,7 +73,7 @@ def resident():
 def child(kind, n_rows, n_columns, max_iter, repeats, folder):
     """Fit in this process and print what it took."""
     warnings.simplefilter("ignore", FairnessWarning)
-    swept, sweep = [], evenhand.models.classifier.sweep
+    swept, sweep = [], evenhand.models.training.sweep
 
     def timed_sweep(*args, **options):
         start = time.perf_counter()
@@ -81,7 +81,7 @@ def child(kind, n_rows, n_columns, max_iter, repeats, folder):
         swept.append(time.perf_counter() - start)
         return found
 
-    evenhand.models.classifier.sweep = timed_sweep
+    evenhand.models.training.sweep = timed_sweep
     # What is compiled or loaded once is not what is measured here. Maps can only be read, for
     # which numba has other loops.
     few, y, z = make_table(20_000, 4)

@@ -1,257 +1,120 @@
-"""Tables in parts, which are coded where they are: labels and groups become numbers.
+"""Labels and groups become numbers: one coding for arrays, tensors, files, Dask and tables.
 
-A :class:`Part` has the user's values. Its :class:`Facts`, joined over the parts, say what the codes
-are; with them :func:`coded` makes of a part rows like any others.
+A table is coded in three steps, wherever its rows are: :func:`count_levels` of each chunk gives its
+distinct values with their counts, which add up; :func:`make_coding` says from the counts of all
+chunks which number each value has; :func:`recode` gives the rows of a chunk their numbers. A table
+in memory is one chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from numbers import Integral
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 
-from evenhand.core.groups import check_missing, crossed
-from evenhand.core.rows import Rows, Share, as_columns
-from evenhand.engines.memory import MemoryRows, canonical
+from evenhand.core.groups import check_missing, crossed, group_codes, only_text, rising
 
 __all__ = [
     "Coding",
-    "Facts",
-    "Part",
-    "PartSource",
-    "StreamRows",
-    "as_weights",
-    "check_columns",
-    "check_lengths",
-    "check_numbers",
-    "check_shape",
-    "coded",
-    "column_sizes",
-    "part_facts",
+    "compared_groups",
+    "count_levels",
+    "group_values",
+    "joined",
+    "listed",
+    "make_coding",
+    "named",
+    "recode",
 ]
 
-FloatArray = NDArray[Any]
-T = TypeVar("T")
+# A number with more distinct values than this is a quantity, not a group.
+MAX_GROUP_VALUES = 20
+# Characters of a value in an error.
+LONGEST = 60
 
 
-class Part(NamedTuple):
-    """Some rows as the user has them: inputs, labels, values of the sensitive columns, weights."""
+def named(value: Any) -> str:
+    """Write a value as it is in Python, a long one by its beginning."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
-    X: Any
-    y: Any
-    sensitive: Any
-    weight: Any = None
+
+def joined(texts: Sequence[str], most: int = 5) -> str:
+    """Name the first of many things, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" … and {more:,} more" if more > 0 else "")
+
+
+def listed(values: Any, most: int = 5) -> str:
+    """Name the first of many values, as they are in Python."""
+    return joined([named(v) for v in values], most)
+
+
+def group_values(sensitive_features: Any) -> pd.Series:
+    """Group of each row; refuse missing ones."""
+    values = crossed(sensitive_features, "sensitive_features")
+    advice = "drop those rows or give them a group of their own, such as 'unknown'"
+    check_missing(values, "sensitive_features", advice)
+    return values.reset_index(drop=True)
+
+
+@only_text()
+def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
+    """Rows of each distinct value, and the place of each row's value among them.
+
+    Parameters
+    ----------
+    values : ndarray or Series
+        One value per row, none missing.
+    name : str
+        What an error calls them.
+
+    Returns
+    -------
+    tuple of (Series, ndarray of int)
+        Counts by value, which add up over chunks, and the places.
+    """
+    try:
+        places, distinct = pd.factorize(values)
+    except TypeError:
+        raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
+    return pd.Series(np.bincount(places, minlength=len(distinct)), index=distinct), places
+
+
+def recode(levels: pd.Series, places: NDArray[np.intp], numbers: Mapping[Any, int]) -> Any:
+    """Give the number of each row's value, from :func:`count_levels`."""
+    distinct = levels.index.to_numpy().tolist()
+    return np.array([numbers[v] for v in distinct], dtype=np.intp)[places]
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What must be known of the values of all parts. Add two to join their rows."""
+class Coding:
+    """Numbers of the labels and of the groups.
 
-    rows: tuple[int, ...]
-    labels: pd.Series
-    groups: pd.Series
-    largest: FloatArray
-    """Largest absolute value of each column of X; NaN where a value is missing."""
-    dtypes: frozenset[str]
-    label_kinds: frozenset[str]
-    """Kinds of the labels' arrays, as NumPy calls them."""
-    weight: tuple[float, float, int]
-    """Sum of the weights, of their squares, and how many are positive."""
-    extremes: tuple[float, float]
-    """Smallest positive and largest weight."""
-
-    def __add__(self, other: Facts) -> Facts:
-        low, high = (
-            min(self.extremes[0], other.extremes[0]),
-            max(self.extremes[1], other.extremes[1]),
-        )
-        a, b = self.weight, other.weight
-        return Facts(
-            self.rows + other.rows,
-            self.labels.add(other.labels, fill_value=0),
-            self.groups.add(other.groups, fill_value=0),
-            np.maximum(self.largest, other.largest),
-            self.dtypes | other.dtypes,
-            self.label_kinds | other.label_kinds,
-            (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
-            (low, high),
-        )
-
-
-def _values(values: Any, name: str, advice: str) -> pd.Series:
-    series = pd.Series(np.asarray(values)) if not isinstance(values, pd.Series) else values
-    check_missing(series, name, advice)
-    return series.reset_index(drop=True)
-
-
-def _counted(values: pd.Series) -> pd.Series:
-    """Count each value that occurs; categories may not."""
-    found = values.value_counts()
-    return found[found > 0]
-
-
-def _groups(part: Part) -> pd.Series:
-    series = crossed(part.sensitive, "sensitive_features")
-    check_missing(series, "sensitive_features", "drop those rows or give them a group of their own")
-    return series.reset_index(drop=True)
-
-
-def check_shape(X: Any) -> None:
-    """Refuse what is no table, or an empty one; not every collection knows its rows."""
-    n_dims = getattr(X, "ndim", 0)
-    if n_dims != 2:
-        raise ValueError(f"X has {n_dims} dimensions; it must have two: rows and columns.")
-    for n, what in zip(X.shape, ("rows", "columns"), strict=True):
-        if isinstance(n, Integral) and not n:
-            raise ValueError(f"X has no {what}; there is nothing to learn from.")
-
-
-def column_sizes(X: Any) -> FloatArray:
-    """Largest absolute value of each column of an array or CSR matrix; NaN if one is missing."""
-    sizes = np.zeros(X.shape[1])
-    if issparse(X):
-        np.maximum.at(sizes, X.indices, np.abs(X.data))
-    elif len(X):
-        sizes = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
-    return sizes
-
-
-def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
-    """Refuse missing inputs, infinite ones, and those so large that sums of squares overflow."""
-
-    def column(bad: NDArray[np.bool_]) -> str:
-        j = int(np.argmax(bad))
-        return f"column {j if names is None else names[j]!r} of X"
-
-    unknown = ~np.isfinite(sizes)
-    if unknown.any():
-        raise ValueError(
-            f"{column(unknown)} contains NaN or infinite values; fill or drop them first."
-        )
-    large = sizes > float(np.finfo(dtype).max) ** 0.25
-    if large.any():
-        raise ValueError(
-            f"{column(large)} has values up to {sizes[np.argmax(large)]:.3g}, too large to work "
-            f"with in {np.dtype(dtype).name}; scale the columns first, for instance with "
-            "StandardScaler."
-        )
-
-
-def check_numbers(values: Any, name: str) -> None:
-    """Refuse the first value that is no real number."""
-    for value in pd.Series(values).tolist():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} holds {str(value)[:60]!r}, which is no real number; make it one, or "
-                "leave it out."
-            ) from None
-
-
-def _inputs(X: Any) -> Any:
-    """Give inputs as float32 or float64, dense or CSR, by scikit-learn's rules."""
-    try:
-        checked = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-            ensure_min_features=0,
-        )
-        return canonical(checked)
-    except (TypeError, ValueError):
-        table = pd.DataFrame(X.data if issparse(X) else X)
-        for j, name in enumerate(table.columns):
-            check_numbers(table.iloc[:, j], "X" if issparse(X) else f"column {name!r} of X")
-        raise
-
-
-def as_weights(values: Any) -> FloatArray:
-    """Row weights as numbers; refuse what is none."""
-    try:
-        weight = check_array(
-            values,
-            ensure_2d=False,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-            input_name="sample_weight",
-        )
-    except (TypeError, ValueError):
-        check_numbers(values, "sample_weight")
-        raise
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative.")
-    return np.asarray(weight)
-
-
-def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
-    """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
-    part = part._replace(X=_inputs(part.X))
-    if part.weight is None:
-        return part, None
-    weight = as_weights(part.weight)
-    if weight.all():
-        return part._replace(weight=weight), None
-    rows = np.flatnonzero(weight)
-    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
-    return Part(part.X[rows], y, sensitive, weight[rows]), rows
-
-
-def check_lengths(part: Part) -> None:
-    """Refuse columns that have not the rows of X."""
-    n = part.X.shape[0]
-    names = ("y", "sensitive_features", "sample_weight")
-    for name, column in zip(names, part[1:], strict=True):
-        if column is not None and len(column) != n:
-            raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {n}; they must "
-                "be the same rows."
-            )
-
-
-def part_facts(part: Part) -> Facts:
-    """Find the facts of a part, and refuse what no fit can use."""
-    check_lengths(part)
-    # What is missing is refused in rows that do not count, too, as in memory.
-    part = part._replace(X=_inputs(part.X))
-    largest = column_sizes(part.X)
-    y = _values(part.y, "y", "drop those rows (NaN is no label)")
-    part, rows = counted(part)
-    y, groups = y if rows is None else y.iloc[rows], _groups(part)
-    weight = np.ones(1) if part.weight is None else part.weight
-    # An empty part says nothing of the others' types.
-    types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
-    return Facts(
-        (len(y),),
-        _counted(y),
-        _counted(groups),
-        largest,
-        frozenset(name for name, _ in types),
-        frozenset(kind for _, kind in types),
-        (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
-        (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
-    )
-
-
-class Coding(NamedTuple):
-    """Numbers of the labels and of the groups, and what weights, if any, are multiplied by."""
+    Parameters
+    ----------
+    labels, groups : dict
+        The number of each label, and of each group; those of small groups are alike and the last.
+    classes, compared : ndarray
+        The labels, and the groups that are compared, in sorted order.
+    small : dict
+        Rows of each group that is too small to be compared.
+    dtype : dtype
+        That of the inputs.
+    per_weight : float or None
+        What weights are multiplied by, if there are any.
+    """
 
     labels: dict[Any, int]
     groups: dict[Any, int]
-    dtype: Any
+    classes: NDArray[Any]
+    compared: NDArray[Any]
+    small: dict[Any, int]
+    dtype: Any = np.float64
     per_weight: float | None = None
 
     @property
@@ -260,105 +123,106 @@ class Coding(NamedTuple):
         return len(self.labels)
 
 
-def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
-    """Group × label of each row, and its weight."""
-    y = _values(part.y, "y", "").map(coding.labels).to_numpy(dtype=np.intp)
-    z = _groups(part).map(coding.groups).to_numpy(dtype=np.intp)
-    weight = None
-    if coding.per_weight is not None:
-        weight = part.weight * coding.per_weight
-    return z * coding.n_labels + y, weight
-
-
-def _rows(
-    X: FloatArray, cell: FloatArray, weight: FloatArray | None, coding: Coding, start: int
-) -> MemoryRows:
-    z, y = np.divmod(cell.astype(np.intp), coding.n_labels)
-    X = X.astype(coding.dtype, copy=False)
-    X = X if issparse(X) else np.ascontiguousarray(X)
-    columns = as_columns(X.shape[0], y, z, n_labels=coding.n_labels, sample_weight=weight)
-    return MemoryRows(X, columns, start=start)
-
-
-def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
-    """Rows of a part, of which the first is number ``start`` of the table."""
-    part, _ = counted(part)
-    return _rows(part.X, *_codes(part, coding), coding, start)
-
-
-class PartSource(Protocol):
-    """A part that can be read again and again."""
-
-    def read(self) -> Part:
-        """Read all of it."""
-
-    def inputs(self) -> FloatArray:
-        """Read the inputs alone."""
-
-
-class StreamRows(Rows):
-    """Rows whose inputs are read again at every pass, a part at a time.
-
-    What is kept are two bytes for the cell of each row, and its weight if it has one.
+def make_coding(
+    labels: pd.Series,
+    groups: pd.Series,
+    *,
+    label_dtype: Any = None,
+    label_order: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+    min_group_size: int = 1,
+    where: str = "",
+    two_groups: bool = False,
+    two_labels: bool = False,
+    binned: bool = False,
+    **more: Any,
+) -> Coding:
+    """Say which number each label and each group has, from the counts of all rows.
 
     Parameters
     ----------
-    parts : sequence of PartSource
-        Where to read.
-    facts : Facts
-        Those of all parts.
-    coding : Coding
-        Numbers of labels and groups.
-    n_features : int
-        How many inputs there are.
+    labels, groups : Series
+        Rows of each label and of each group, from :func:`count_levels`.
+    label_dtype : dtype, optional
+        That of the labels as the user has them.
+    label_order : callable, optional
+        Gives sorted labels in the order of their numbers; as they are by default.
+    min_group_size : int, default=1
+        Of more than two groups, those with fewer rows are not compared.
+    where : str
+        Of which rows an error speaks.
+    two_groups, two_labels : bool
+        Whether more than two are refused.
+    binned : bool
+        Whether the groups are bins of a number.
+    **more
+        Fields of :class:`Coding`.
     """
+    classes = np.asarray(labels.index)
+    classes = classes[rising(classes, "y")]
+    classes = classes if label_dtype is None else classes.astype(label_dtype)
+    check_classification_targets(classes)
+    levels, codes = group_codes(groups.index.to_series())
+    size = np.zeros(len(levels), dtype=np.intp)
+    size[codes] = groups.to_numpy()
+    _check_classes(
+        classes, levels, where, two_groups=two_groups, two_labels=two_labels, binned=binned
+    )
+    compared, number, small = compared_groups(levels, size, min_group_size, where)
+    order = classes if label_order is None else label_order(classes)
+    return Coding(
+        {label: i for i, label in enumerate(order.tolist())},
+        dict(zip(levels.tolist(), number.tolist(), strict=True)),
+        classes,
+        compared,
+        small,
+        **more,
+    )
 
-    def __init__(
-        self, parts: Sequence[PartSource], facts: Facts, coding: Coding, n_features: int
-    ) -> None:
-        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
-        width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
-        self._parts: list[tuple[PartSource, Any, int, FloatArray, FloatArray | None]] = []
-        for part, start, n in zip(parts, starts, facts.rows, strict=True):
-            if n:
-                kept, rows = counted(part.read())
-                cell, weight = _codes(kept, coding)
-                self._parts.append((part, rows, start, cell.astype(width), weight))
-        self._coding = coding
-        self._share: Share | None = None
-        self.n_samples, self.n_features = sum(facts.rows), n_features
-        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
-    def _each(self) -> Iterator[MemoryRows]:
-        with ThreadPoolExecutor(1) as reader:
-            # The next part is read while one is summed.
-            reading = reader.submit(self._parts[0][0].inputs)
-            for i, (_, kept, start, cell, weight) in enumerate(self._parts, 1):
-                X = reading.result()
-                if i < len(self._parts):
-                    reading = reader.submit(self._parts[i][0].inputs)
-                X = X if kept is None else X[kept]
-                rows = _rows(X, cell, weight, self._coding, start)
-                yield rows if self._share is None else rows.take(self._share)
-
-    def take(self, share: Share) -> StreamRows:
-        """Take the rows of a share; they are picked at every pass."""
-        other = copy(self)
-        other._share = share
-        other.n_samples = sum(
-            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._parts
+def _check_classes(
+    classes: NDArray[Any],
+    levels: NDArray[Any],
+    where: str,
+    *,
+    two_groups: bool,
+    two_labels: bool,
+    binned: bool,
+) -> None:
+    """Refuse too few or too many labels or groups."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class, {listed(classes)}{where}; a classifier needs two classes."
         )
-        return other
-
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts in the order of the rows."""
-        return reduce(
-            join, (rows.reduce(join, part, *args) for rows in self._each() if rows.n_samples)
+    if two_labels and len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. "
+            f"y has {len(classes)} classes: {listed(classes)}{where}."
+        )
+    if len(levels) < 2 or (two_groups and len(levels) > 2):
+        raise ValueError(
+            f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
+            f"{listed(levels)}; {'two' if two_groups else 'at least two'} are compared."
+        )
+    if not binned and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
+        raise ValueError(
+            f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
+            "which values are a group, or give them as text if each is one."
         )
 
-    def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [rows.collect(part, *args) for rows in self._each() if rows.n_samples]
-        return np.concatenate(found, axis=-1, out=out)
+
+def compared_groups(
+    levels: NDArray[Any], size: NDArray[Any], least: int, where: str = ""
+) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
+    """Find the groups to compare, the number of each group, and the sizes of the small ones."""
+    large = size >= least
+    if len(levels) == 2 or large.all():
+        return levels, np.arange(len(levels)), {}
+    if large.sum() < 2:
+        sizes = joined([f"{named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
+        raise ValueError(
+            f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
+            "groups, or lower min_group_size."
+        )
+    number = np.where(large, np.cumsum(large) - 1, large.sum())
+    small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
+    return levels[large], number, small

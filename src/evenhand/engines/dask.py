@@ -21,8 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from evenhand.core.groups import crossed
 from evenhand.core.rows import Rows, Share, row_numbers
-from evenhand.engines.coding import (
-    Coding,
+from evenhand.engines.chunks import (
     Facts,
     Part,
     as_weights,
@@ -31,6 +30,7 @@ from evenhand.engines.coding import (
     coded,
     part_facts,
 )
+from evenhand.engines.coding import Coding
 from evenhand.engines.memory import MemoryRows
 
 __all__ = [

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from evenhand.engines.coding import Part, PartSource
+from evenhand.engines.chunks import Part, PartSource
 
 __all__ = ["find_files", "parquet_parts"]
 

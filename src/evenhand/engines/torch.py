@@ -16,7 +16,8 @@ from scipy.sparse import issparse
 
 from evenhand.core.row_sums import Game, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
-from evenhand.engines.coding import Coding, Facts, check_columns, check_shape
+from evenhand.engines.chunks import Facts, check_columns, check_shape
+from evenhand.engines.coding import Coding, count_levels
 from evenhand.engines.kernels import has_triton
 
 __all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
@@ -53,7 +54,7 @@ def _numpy_dtype(X: Any) -> np.dtype[Any]:
 
 
 def _column_sizes(X: Any) -> FloatArray:
-    """As :func:`evenhand.engines.coding.column_sizes`, where the tensor is."""
+    """As :func:`evenhand.engines.chunks.column_sizes`, where the tensor is."""
     sizes = [torch.maximum(-part.amin(0), part.amax(0)) for part in X.split(DEVICE_ROWS)]
     return torch.stack(sizes).amax(0).double().cpu().numpy()
 
@@ -82,9 +83,8 @@ def _codes(values: Any, device: Any) -> tuple[pd.Series, Any]:
     if isinstance(values, torch.Tensor):
         found, codes, counts = as_plain(values).unique(return_inverse=True, return_counts=True)
         return pd.Series(counts.cpu().numpy(), index=found.cpu().numpy()), codes.to(device)
-    codes, found = pd.factorize(values)
-    counts = np.bincount(codes, minlength=len(found))
-    return pd.Series(counts, index=found), torch.as_tensor(codes).to(device)
+    counts, places = count_levels(values, "sensitive_features")
+    return counts, torch.as_tensor(places).to(device)
 
 
 def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, Any, Any]:

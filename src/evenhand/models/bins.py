@@ -16,19 +16,16 @@ __all__ = ["bin_edges", "bin_names", "in_bins", "numbers_for_bins"]
 
 def in_bins(
     values: Any, bins: Any, weight: Any
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Names of the bins, each row's bin, the attribute with mean 0 and deviation 1, the edges."""
+) -> tuple[pd.Series, NDArray[np.float64], NDArray[np.float64]]:
+    """Name of each row's bin, the attribute with mean 0 and deviation 1, and the edges."""
     series = as_series(values, "sensitive_features")
     check_missing(series, "sensitive_features", "drop those rows")
     value = numbers_for_bins(series)
     edges = bin_edges(value, bins, weight)
-    names = bin_names(edges)
-    z = np.searchsorted(edges, value, side="right")
-    held = np.flatnonzero(np.bincount(z, minlength=len(names)))
     mean = np.average(value, weights=weight)
     deviation = np.sqrt(np.average((value - mean) ** 2, weights=weight))
-    quantity = (value - mean) / (deviation or 1.0)
-    return names[held], np.searchsorted(held, z), quantity, edges
+    names = bin_names(edges)[np.searchsorted(edges, value, side="right")]
+    return pd.Series(names), (value - mean) / (deviation or 1.0), edges
 
 
 def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:

@@ -327,6 +327,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         column = group_column(table, where, sensitive_features)
         X, y = self._check(table, column, y, reset=True)
         weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
+        settings = engine.settings()
         rows = code_rows(
             np.arange(X.shape[0])[:, None],  # stands in for X, which may have categories
             y,
@@ -336,13 +337,11 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             None,
             min_group_size=self.min_group_size,
             bins=self.bins,
-            two_groups=False,
+            label_order=settings.label_order,
+            two_labels=True,
         )
-        settings = engine.settings()
         settings.check_classes(rows.classes)
         labels = settings.label_order(rows.classes)
-        if labels[-1] != rows.classes[-1]:
-            rows = rows._replace(y=1 - rows.y)
         random = check_random_state(self.random_state)
         # Drawn for all rows before any are set aside: no draw depends on a label.
         order = random.permutation(len(rows.y))

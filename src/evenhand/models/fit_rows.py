@@ -21,6 +21,7 @@ from sklearn.utils.validation import validate_data
 
 from evenhand._extras import import_extra
 from evenhand.core.groups import check_missing
+from evenhand.engines.chunks import coding_of
 from evenhand.engines.memory import canonical
 from evenhand.frontier.splits import check_unweighted
 from evenhand.models.inputs import (
@@ -30,7 +31,6 @@ from evenhand.models.inputs import (
     check_labels,
     check_sizes,
     check_weights,
-    code_facts,
     code_rows,
     find_groups,
     find_no_numbers,
@@ -91,12 +91,9 @@ def read_rows(
         column,
         min_group_size=settings.min_group_size,
         bins=settings.bins,
-        two_groups=False,
-        two_labels=False,
+        label_order=settings.label_order,
     )
     settings.check_classes(rows.classes, guess=reset)
-    if settings.label_order(rows.classes)[-1] != rows.classes[-1]:
-        rows = rows._replace(y=1 - rows.y)
     random = check_random_state(settings.random_state)
     if settings.method.noise:
         extra = random.uniform(size=X.shape[0])
@@ -198,17 +195,22 @@ def code_chunks(
     settings: Settings, facts: Any, *, weighted: bool, names: NDArray[Any] | None = None
 ) -> tuple[Any, CodedRows]:
     """Codes of a table in chunks, and its rows but for their source."""
-    coding, rows = code_facts(
+    coding = coding_of(
         facts,
         names=names,
-        min_group_size=settings.min_group_size,
         weighted=weighted,
         survey=settings.survey_weights,
-        flip=lambda classes: settings.label_order(classes)[-1] != classes[-1],
+        min_group_size=settings.min_group_size,
+        label_order=settings.label_order,
     )
     if settings.certifies and weighted:
         check_unweighted(np.array(facts.extremes))
-    settings.check_classes(rows.classes)
+    settings.check_classes(coding.classes)
+    nothing: Any = None
+    inputs = np.arange(len(facts.largest))
+    rows = CodedRows(
+        nothing, nothing, nothing, None, inputs, coding.classes, coding.compared, coding.small
+    )
     return coding, rows
 
 
@@ -216,7 +218,7 @@ def _dask_rows(
     estimator: Any, settings: Settings, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
 ) -> CodedRows:
     """Rows of Dask collections, coded where they are."""
-    from evenhand.engines.coding import check_shape
+    from evenhand.engines.chunks import check_shape
     from evenhand.engines.dask import DaskRows, dask_facts, dask_parts
 
     settings.check_chunks("dask", "a Dask collection")
@@ -242,7 +244,7 @@ def parquet_rows(
 ) -> tuple[CodedRows, NDArray[Any]]:
     """Rows of Parquet files, which are read again at every pass, and the names of the inputs."""
     import_extra("pyarrow", "parquet")
-    from evenhand.engines.coding import StreamRows, part_facts
+    from evenhand.engines.chunks import StreamRows, part_facts
     from evenhand.engines.parquet import find_files, parquet_parts
 
     settings.check_chunks("numpy", "a table in files")

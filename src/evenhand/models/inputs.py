@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import date
 from typing import Any, NamedTuple
@@ -14,9 +14,23 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from evenhand._sklearn import check_sample_weight, safe_indexing
-from evenhand.core.groups import check_missing, crossed, group_codes, only_text, rising
+from evenhand.core.groups import check_missing, crossed, only_text, rising
 from evenhand.core.rows import Rows
-from evenhand.engines.coding import Coding, Facts, check_columns, check_numbers, column_sizes
+from evenhand.engines.chunks import (
+    check_columns,
+    check_numbers,
+    check_weight_range,
+    column_sizes,
+)
+from evenhand.engines.coding import (
+    count_levels,
+    group_values,
+    joined,
+    listed,
+    make_coding,
+    named,
+    recode,
+)
 from evenhand.models.bins import bin_names, in_bins, numbers_for_bins
 from evenhand.models.settings import warn
 
@@ -28,10 +42,8 @@ __all__ = [
     "check_scales",
     "check_sizes",
     "check_weights",
-    "code_facts",
     "code_known_groups",
     "code_rows",
-    "compared_groups",
     "find_groups",
     "find_no_numbers",
     "group_column",
@@ -42,34 +54,12 @@ __all__ = [
     "take_rows",
 ]
 
-# A number with more distinct values than this is a quantity, not a group.
-MAX_GROUP_VALUES = 20
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
-# No table stands for so many rows.
-MOST_ROWS = 1e15
-# Characters of a value in an error.
-LONGEST = 60
 # Rows of which none may be alike if it is worth looking for such rows among all.
 SAMPLE_ROWS = 1 << 14
 # Rows compared at once when alike ones are merged.
 CHECK_ROWS = 8192
-
-
-def _named(value: Any) -> str:
-    """Write a value as it is in Python, a long one by its beginning."""
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _joined(texts: Sequence[str], most: int = 5) -> str:
-    """Name the first of many things, and how many more there are."""
-    more = len(texts) - most
-    return ", ".join(texts[:most]) + (f" … and {more:,} more" if more > 0 else "")
-
-
-def _listed(values: Any, most: int = 5) -> str:
-    return _joined([_named(v) for v in values], most)
 
 
 Where = int | str | Callable[[Any], Any] | None
@@ -151,7 +141,7 @@ def _check_label_values(values: NDArray[Any]) -> None:
         raise ValueError("y has several values in a row, in tuples; give one label per row.")
     rising(values, "y")
     if bool in kinds and len(kinds) > 1:
-        raise ValueError(f"y mixes types ({_joined(sorted(k.__name__ for k in kinds))}); use one.")
+        raise ValueError(f"y mixes types ({joined(sorted(k.__name__ for k in kinds))}); use one.")
     for value in values:
         str(value).encode()
 
@@ -175,22 +165,12 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
         total = float(weight.sum())
     # Standard errors take a weight for a number of rows, of which each row is at least one.
     mean = total / np.count_nonzero(weight)
-    _check_weight_range(least, most, total if mean >= 1 and not survey else 0.0)
+    check_weight_range(least, most, total if mean >= 1 and not survey else 0.0)
     if survey:
         weight = weight * (total / (weight @ weight))
     elif mean < 1:
         weight = weight / mean
     return weight, None if weight.all() else np.flatnonzero(weight)
-
-
-def _check_weight_range(least: float, most: float, total: float) -> None:
-    """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
-    if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
-        far = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
-        raise ValueError(
-            f"sample_weight goes from {least:.3g} to {most:.3g}{far}; divide all weights by one "
-            "number, such as their mean."
-        )
 
 
 def find_groups(
@@ -231,7 +211,7 @@ def _named_column(X: Any, name: str) -> int:
     if name not in names:
         raise ValueError(
             f"X has no column {name!r}, which sensitive_features names; earlier steps must keep "
-            f"it. X has {_listed(names, 10)}."
+            f"it. X has {listed(names, 10)}."
         )
     return names.index(name)
 
@@ -335,14 +315,13 @@ def code_rows(
     used: Any,
     column: int | None,
     *,
-    min_group_size: int = 1,
     bins: Any = None,
-    two_groups: bool = True,
-    two_labels: bool = True,
+    **options: Any,
 ) -> CodedRows:
     """Code labels and groups, drop rows of zero weight, leave out the group column.
 
-    X, y and weight are of all rows, groups of the used ones.
+    X, y and weight are of all rows, groups of the used ones; options are those of
+    :func:`evenhand.engines.coding.make_coding`.
     """
     check_classification_targets(y)
     y, where = np.asarray(y), ""
@@ -351,16 +330,24 @@ def code_rows(
         where = " among the rows of positive weight"
     quantity = edges = None
     if bins is None:
-        levels, z = group_codes(groups)
+        values = group_values(groups)
     else:
-        levels, z, quantity, edges = in_bins(groups, bins, weight)
-    if len(z) != X.shape[0]:
+        values, quantity, edges = in_bins(groups, bins, weight)
+    if len(values) != X.shape[0]:
         raise ValueError(
-            f"sensitive_features gave {len(z)} groups for {X.shape[0]} rows; it must give one each."
+            f"sensitive_features gave {len(values)} groups for {X.shape[0]} rows; it must give one "
+            "each."
         )
-    classes, y = _label_codes(y)
-    _check_classes(classes, levels, where, two_groups=two_groups, two_labels=two_labels, bins=bins)
-    levels, z, small = _large_enough(levels, z, min_group_size, where)
+    labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
+    coding = make_coding(
+        labels[0],
+        levels[0],
+        label_dtype=y.dtype,
+        where=where,
+        binned=bins is not None,
+        **options,
+    )
+    y, z = recode(*labels, coding.labels), recode(*levels, coding.groups)
     inputs = np.arange(X.shape[1])
     if column is not None:
         inputs = np.delete(inputs, column)
@@ -369,45 +356,19 @@ def code_rows(
                 "X has no column but the sensitive one; there is nothing to learn from."
             )
         X = X[:, inputs]
-    return CodedRows(X, y, z, weight, inputs, classes, levels, small, quantity, edges=edges)
-
-
-def _label_codes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Distinct labels, sorted, and the number of each row's: without sorting the rows."""
-    codes, found = pd.factorize(y)
-    classes, number = np.unique(np.asarray(found, dtype=y.dtype), return_inverse=True)
-    return classes, number[codes]
-
-
-def _check_classes(
-    classes: NDArray[Any],
-    levels: NDArray[Any],
-    where: str,
-    *,
-    two_groups: bool,
-    two_labels: bool,
-    bins: Any,
-) -> None:
-    """Refuse too few or too many labels or groups."""
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class, {_listed(classes)}{where}; a classifier needs two classes."
-        )
-    if two_labels and len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. "
-            f"y has {len(classes)} classes: {_listed(classes)}{where}."
-        )
-    if len(levels) < 2 or (two_groups and len(levels) > 2):
-        raise ValueError(
-            f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
-            f"{_listed(levels)}; {'two' if two_groups else 'at least two'} are compared."
-        )
-    if bins is None and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
-        raise ValueError(
-            f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
-            "which values are a group, or give them as text if each is one."
-        )
+    return CodedRows(
+        X,
+        y,
+        z,
+        weight,
+        inputs,
+        coding.classes,
+        coding.compared,
+        coding.small,
+        quantity,
+        None,
+        edges,
+    )
 
 
 def code_known_groups(
@@ -443,86 +404,10 @@ def code_known_groups(
     if codes.isna().any():
         unknown = values[codes.isna()].tolist()[0]
         raise ValueError(
-            f"sensitive_features has the group {_named(unknown)}, which fit did not see; it saw "
-            f"{_listed(index)}."
+            f"sensitive_features has the group {named(unknown)}, which fit did not see; it saw "
+            f"{listed(index)}."
         )
     return codes.to_numpy(dtype=np.intp)
-
-
-def _large_enough(
-    levels: NDArray[Any], z: NDArray[np.intp], least: int, where: str
-) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
-    """Give groups with too few rows the last number of all; two groups are always compared."""
-    kept, number, small = compared_groups(
-        levels, np.bincount(z, minlength=len(levels)), least, where
-    )
-    return kept, number[z], small
-
-
-def compared_groups(
-    levels: NDArray[Any], size: NDArray[Any], least: int, where: str = ""
-) -> tuple[NDArray[Any], NDArray[np.intp], dict[Any, int]]:
-    """Find the groups to compare, the number of each group, and the sizes of the small ones."""
-    large = size >= least
-    if len(levels) == 2 or large.all():
-        return levels, np.arange(len(levels)), {}
-    if large.sum() < 2:
-        sizes = _joined([f"{_named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
-        raise ValueError(
-            f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
-            "groups, or lower min_group_size."
-        )
-    number = np.where(large, np.cumsum(large) - 1, large.sum())
-    small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
-    return levels[large], number, small
-
-
-def code_facts(
-    facts: Facts,
-    *,
-    names: Any,
-    min_group_size: int,
-    weighted: bool,
-    survey: bool,
-    flip: Any,
-) -> tuple[Coding, CodedRows]:
-    """Codes for a table in parts, from the facts of all, and the rows but for their source.
-
-    ``names`` are those of the columns of X, if it has any; ``flip(classes)`` says whether the first
-    of two labels is the favourable one.
-    """
-    total, squares, positive = facts.weight
-    if weighted and not positive:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
-    if not sum(facts.rows):
-        raise ValueError("X has no rows; there is nothing to learn from.")
-    dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
-    check_columns(facts.largest, dtype, names)
-    classes = np.asarray(facts.labels.index)
-    classes = classes[rising(classes, "y")]
-    if facts.label_kinds == {"U"}:
-        classes = classes.astype(str)  # as in memory
-    check_classification_targets(classes)
-    levels, codes = group_codes(facts.groups.index.to_series())
-    size = np.zeros(len(levels), dtype=np.intp)
-    size[codes] = facts.groups.to_numpy()
-    _check_classes(classes, levels, "", two_groups=False, two_labels=False, bins=None)
-    kept, number, small = compared_groups(levels, size, min_group_size)
-    per_weight = None
-    if weighted:
-        mean = total / positive
-        _check_weight_range(*facts.extremes, total if mean >= 1 and not survey else 0.0)
-        per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
-    order = classes[::-1] if flip(classes) else classes
-    coding = Coding(
-        {label: i for i, label in enumerate(order.tolist())},
-        dict(zip(levels.tolist(), number.tolist(), strict=True)),
-        dtype,
-        per_weight,
-    )
-    nothing: Any = None
-    inputs = np.arange(len(facts.largest))
-    return coding, CodedRows(nothing, nothing, nothing, None, inputs, classes, kept, small)
 
 
 def merge_alike(rows: CodedRows) -> CodedRows:
@@ -568,7 +453,7 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
     warn(
         f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
-        f"{_listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
+        f"{listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
         "instance with StandardScaler; evenhand does not do it for you.",
         UserWarning,
     )

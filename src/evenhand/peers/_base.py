@@ -198,7 +198,7 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
         check_sizes(X, getattr(self, "feature_names_in_", None))
         weight, used = check_weights(X, sample_weight)
         groups = find_groups(X, None, None, sensitive_features, used)
-        rows = code_rows(X, y, groups, weight, used, None)
+        rows = code_rows(X, y, groups, weight, used, None, two_groups=True, two_labels=True)
         self.classes_, self.groups_ = rows.classes, rows.groups
         return rows
 

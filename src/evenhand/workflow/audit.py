@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import RATES, Rate, overall_accuracy, wilson_interval
-from evenhand.models.inputs import compared_groups
+from evenhand.engines.coding import compared_groups
 from evenhand.tables.groups import take_table_rows
 from evenhand.tables.parse import (
     NO_VALUE,

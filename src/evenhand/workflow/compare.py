@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from evenhand.core.groups import group_codes
-from evenhand.models.inputs import compared_groups
+from evenhand.engines.coding import compared_groups
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import take_table_rows
 from evenhand.tables.parse import (

@@ -33,7 +33,7 @@ from sklearn.utils import check_random_state
 from evenhand.core.groups import group_codes
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block, Rows, Share
-from evenhand.engines.coding import Part
+from evenhand.engines.chunks import Part
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
 from evenhand.engines.parquet import find_files
 from evenhand.frontier.cuts import decide

@@ -1,0 +1,383 @@
+"""Tables in chunks, which are coded where they are.
+
+A :class:`Part` has the user's values. Its :class:`Facts`, joined over the chunks, say what the
+numbers of labels and groups are (:func:`coding_of`); with them :func:`coded` makes of a chunk rows
+like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass
+from functools import reduce
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+from evenhand.core.groups import check_missing
+from evenhand.core.rows import Rows, Share, as_columns
+from evenhand.engines.coding import Coding, count_levels, group_values, make_coding, recode
+from evenhand.engines.memory import MemoryRows, canonical
+
+__all__ = [
+    "Facts",
+    "Part",
+    "PartSource",
+    "StreamRows",
+    "as_weights",
+    "check_columns",
+    "check_lengths",
+    "check_numbers",
+    "check_shape",
+    "check_weight_range",
+    "coded",
+    "coding_of",
+    "column_sizes",
+    "part_facts",
+]
+
+FloatArray = NDArray[Any]
+T = TypeVar("T")
+
+# No table stands for so many rows.
+MOST_ROWS = 1e15
+
+
+class Part(NamedTuple):
+    """Some rows as the user has them: inputs, labels, values of the sensitive columns, weights."""
+
+    X: Any
+    y: Any
+    sensitive: Any
+    weight: Any = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What must be known of the values of all parts. Add two to join their rows."""
+
+    rows: tuple[int, ...]
+    labels: pd.Series
+    groups: pd.Series
+    largest: FloatArray
+    """Largest absolute value of each column of X; NaN where a value is missing."""
+    dtypes: frozenset[str]
+    label_kinds: frozenset[str]
+    """Kinds of the labels' arrays, as NumPy calls them."""
+    weight: tuple[float, float, int]
+    """Sum of the weights, of their squares, and how many are positive."""
+    extremes: tuple[float, float]
+    """Smallest positive and largest weight."""
+
+    def __add__(self, other: Facts) -> Facts:
+        low, high = (
+            min(self.extremes[0], other.extremes[0]),
+            max(self.extremes[1], other.extremes[1]),
+        )
+        a, b = self.weight, other.weight
+        return Facts(
+            self.rows + other.rows,
+            self.labels.add(other.labels, fill_value=0),
+            self.groups.add(other.groups, fill_value=0),
+            np.maximum(self.largest, other.largest),
+            self.dtypes | other.dtypes,
+            self.label_kinds | other.label_kinds,
+            (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
+            (low, high),
+        )
+
+
+def _values(values: Any, name: str, advice: str) -> pd.Series:
+    series = pd.Series(np.asarray(values)) if not isinstance(values, pd.Series) else values
+    check_missing(series, name, advice)
+    return series.reset_index(drop=True)
+
+
+def check_shape(X: Any) -> None:
+    """Refuse what is no table, or an empty one; not every collection knows its rows."""
+    n_dims = getattr(X, "ndim", 0)
+    if n_dims != 2:
+        raise ValueError(f"X has {n_dims} dimensions; it must have two: rows and columns.")
+    for n, what in zip(X.shape, ("rows", "columns"), strict=True):
+        if isinstance(n, Integral) and not n:
+            raise ValueError(f"X has no {what}; there is nothing to learn from.")
+
+
+def column_sizes(X: Any) -> FloatArray:
+    """Largest absolute value of each column of an array or CSR matrix; NaN if one is missing."""
+    sizes = np.zeros(X.shape[1])
+    if issparse(X):
+        np.maximum.at(sizes, X.indices, np.abs(X.data))
+    elif len(X):
+        sizes = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    return sizes
+
+
+def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
+    """Refuse missing inputs, infinite ones, and those so large that sums of squares overflow."""
+
+    def column(bad: NDArray[np.bool_]) -> str:
+        j = int(np.argmax(bad))
+        return f"column {j if names is None else names[j]!r} of X"
+
+    unknown = ~np.isfinite(sizes)
+    if unknown.any():
+        raise ValueError(
+            f"{column(unknown)} contains NaN or infinite values; fill or drop them first."
+        )
+    large = sizes > float(np.finfo(dtype).max) ** 0.25
+    if large.any():
+        raise ValueError(
+            f"{column(large)} has values up to {sizes[np.argmax(large)]:.3g}, too large to work "
+            f"with in {np.dtype(dtype).name}; scale the columns first, for instance with "
+            "StandardScaler."
+        )
+
+
+def check_numbers(values: Any, name: str) -> None:
+    """Refuse the first value that is no real number."""
+    for value in pd.Series(values).tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} holds {str(value)[:60]!r}, which is no real number; make it one, or "
+                "leave it out."
+            ) from None
+
+
+def _inputs(X: Any) -> Any:
+    """Give inputs as float32 or float64, dense or CSR, by scikit-learn's rules."""
+    try:
+        checked = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+        return canonical(checked)
+    except (TypeError, ValueError):
+        table = pd.DataFrame(X.data if issparse(X) else X)
+        for j, name in enumerate(table.columns):
+            check_numbers(table.iloc[:, j], "X" if issparse(X) else f"column {name!r} of X")
+        raise
+
+
+def as_weights(values: Any) -> FloatArray:
+    """Row weights as numbers; refuse what is none."""
+    try:
+        weight = check_array(
+            values,
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name="sample_weight",
+        )
+    except (TypeError, ValueError):
+        check_numbers(values, "sample_weight")
+        raise
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and not negative.")
+    return np.asarray(weight)
+
+
+def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
+    """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
+    part = part._replace(X=_inputs(part.X))
+    if part.weight is None:
+        return part, None
+    weight = as_weights(part.weight)
+    if weight.all():
+        return part._replace(weight=weight), None
+    rows = np.flatnonzero(weight)
+    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
+    return Part(part.X[rows], y, sensitive, weight[rows]), rows
+
+
+def check_lengths(part: Part) -> None:
+    """Refuse columns that have not the rows of X."""
+    n = part.X.shape[0]
+    names = ("y", "sensitive_features", "sample_weight")
+    for name, column in zip(names, part[1:], strict=True):
+        if column is not None and len(column) != n:
+            raise ValueError(
+                f"{name} has {len(column)} rows in a part of the table where X has {n}; they must "
+                "be the same rows."
+            )
+
+
+def part_facts(part: Part) -> Facts:
+    """Find the facts of a part, and refuse what no fit can use."""
+    check_lengths(part)
+    # What is missing is refused in rows that do not count, too, as in memory.
+    part = part._replace(X=_inputs(part.X))
+    largest = column_sizes(part.X)
+    y = _values(part.y, "y", "drop those rows (NaN is no label)")
+    part, rows = counted(part)
+    y, groups = y if rows is None else y.iloc[rows], group_values(part.sensitive)
+    weight = np.ones(1) if part.weight is None else part.weight
+    # An empty part says nothing of the others' types.
+    types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
+    return Facts(
+        (len(y),),
+        count_levels(y, "y")[0],
+        count_levels(groups, "sensitive_features")[0],
+        largest,
+        frozenset(name for name, _ in types),
+        frozenset(kind for _, kind in types),
+        (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
+        (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
+    )
+
+
+def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
+    """Group × label of each row, and its weight."""
+    y = recode(*count_levels(_values(part.y, "y", ""), "y"), coding.labels)
+    groups = group_values(part.sensitive)
+    z = recode(*count_levels(groups, "sensitive_features"), coding.groups)
+    weight = None
+    if coding.per_weight is not None:
+        weight = part.weight * coding.per_weight
+    return z * coding.n_labels + y, weight
+
+
+def _rows(
+    X: FloatArray, cell: FloatArray, weight: FloatArray | None, coding: Coding, start: int
+) -> MemoryRows:
+    z, y = np.divmod(cell.astype(np.intp), coding.n_labels)
+    X = X.astype(coding.dtype, copy=False)
+    X = X if issparse(X) else np.ascontiguousarray(X)
+    columns = as_columns(X.shape[0], y, z, n_labels=coding.n_labels, sample_weight=weight)
+    return MemoryRows(X, columns, start=start)
+
+
+def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
+    """Rows of a part, of which the first is number ``start`` of the table."""
+    part, _ = counted(part)
+    return _rows(part.X, *_codes(part, coding), coding, start)
+
+
+def check_weight_range(least: float, most: float, total: float) -> None:
+    """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
+    if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
+        far = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
+        raise ValueError(
+            f"sample_weight goes from {least:.3g} to {most:.3g}{far}; divide all weights by one "
+            "number, such as their mean."
+        )
+
+
+def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **options: Any) -> Coding:
+    """Give the coding of a table in chunks, from the facts of all.
+
+    ``names`` are those of the columns of X, if it has any; options are of :func:`make_coding`.
+    """
+    total, squares, positive = facts.weight
+    if weighted and not positive:
+        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    if not sum(facts.rows):
+        raise ValueError("X has no rows; there is nothing to learn from.")
+    dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
+    check_columns(facts.largest, dtype, names)
+    per_weight = None
+    if weighted:
+        mean = total / positive
+        check_weight_range(*facts.extremes, total if mean >= 1 and not survey else 0.0)
+        per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
+    text = str if facts.label_kinds == {"U"} else None  # as in memory
+    return make_coding(
+        facts.labels,
+        facts.groups,
+        label_dtype=text,
+        dtype=dtype,
+        per_weight=per_weight,
+        **options,
+    )
+
+
+class PartSource(Protocol):
+    """A part that can be read again and again."""
+
+    def read(self) -> Part:
+        """Read all of it."""
+
+    def inputs(self) -> FloatArray:
+        """Read the inputs alone."""
+
+
+class StreamRows(Rows):
+    """Rows whose inputs are read again at every pass, a part at a time.
+
+    What is kept are two bytes for the cell of each row, and its weight if it has one.
+
+    Parameters
+    ----------
+    parts : sequence of PartSource
+        Where to read.
+    facts : Facts
+        Those of all parts.
+    coding : Coding
+        Numbers of labels and groups.
+    n_features : int
+        How many inputs there are.
+    """
+
+    def __init__(
+        self, parts: Sequence[PartSource], facts: Facts, coding: Coding, n_features: int
+    ) -> None:
+        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
+        self._parts: list[tuple[PartSource, Any, int, FloatArray, FloatArray | None]] = []
+        for part, start, n in zip(parts, starts, facts.rows, strict=True):
+            if n:
+                kept, rows = counted(part.read())
+                cell, weight = _codes(kept, coding)
+                self._parts.append((part, rows, start, cell.astype(width), weight))
+        self._coding = coding
+        self._share: Share | None = None
+        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+
+    def _each(self) -> Iterator[MemoryRows]:
+        with ThreadPoolExecutor(1) as reader:
+            # The next part is read while one is summed.
+            reading = reader.submit(self._parts[0][0].inputs)
+            for i, (_, kept, start, cell, weight) in enumerate(self._parts, 1):
+                X = reading.result()
+                if i < len(self._parts):
+                    reading = reader.submit(self._parts[i][0].inputs)
+                X = X if kept is None else X[kept]
+                rows = _rows(X, cell, weight, self._coding, start)
+                yield rows if self._share is None else rows.take(self._share)
+
+    def take(self, share: Share) -> StreamRows:
+        """Take the rows of a share; they are picked at every pass."""
+        other = copy(self)
+        other._share = share
+        other.n_samples = sum(
+            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._parts
+        )
+        return other
+
+    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """Join the parts in the order of the rows."""
+        return reduce(
+            join, (rows.reduce(join, part, *args) for rows in self._each() if rows.n_samples)
+        )
+
+    def collect(
+        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = [rows.collect(part, *args) for rows in self._each() if rows.n_samples]
+        return np.concatenate(found, axis=-1, out=out)
