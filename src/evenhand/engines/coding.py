@@ -54,6 +54,7 @@ def listed(values: Any, most: int = 5) -> str:
     return joined([named(v) for v in values], most)
 
 
+@only_text()
 def group_values(sensitive_features: Any) -> pd.Series:
     """Group of each row; refuse missing ones."""
     values = crossed(sensitive_features, "sensitive_features")
@@ -123,6 +124,7 @@ class Coding:
         return len(self.labels)
 
 
+@only_text()
 def make_coding(
     labels: pd.Series,
     groups: pd.Series,
