@@ -749,6 +749,19 @@ class TestFactsAndShapes:
         with pytest.raises(ModelFileError, match=message):
             load_model(tmp_path / "m")
 
+    def test_the_bound_of_a_certificate(self, forged, tmp_path):
+        about = json.loads(zipfile.ZipFile(io.BytesIO(forged)).read("model.json"))[MODEL]
+        assert about["held_out"]["bound"] == "clopper-pearson"
+        forget = state(lambda s: s[MODEL]["held_out"].pop("bound"))
+        for change in (forget, inner(MODEL, "held_out", bound="clopper-pearson")):
+            (tmp_path / "m").write_bytes(rewritten(forged, change))
+            assert load_model(tmp_path / "m").model[-1].guarantee_ is not None
+        for name, message in (("wishful", "no bound is called 'wishful'"), (3, "bound is '3'")):
+            change = inner(MODEL, "held_out", bound=name)
+            (tmp_path / "m").write_bytes(rewritten(forged, change))
+            with pytest.raises(ModelFileError, match=message):
+                load_model(tmp_path / "m")
+
     def test_training_rows_that_are_answered_otherwise(self, tmp_path):
         data = trained(tmp_path)
         change = counts_of("train", lambda v: v[..., ::-1])
