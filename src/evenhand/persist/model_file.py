@@ -24,25 +24,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand._atomic import write_atomically
-from evenhand.persist.archive import (
-    LIMITS,
-    UNREADABLE,
-    Limits,
-    ModelFileError,
-    pack,
-    parse_arrays,
-    parse_state,
-    unpack,
-)
+from evenhand.persist import archive
+from evenhand.persist.archive import LIMITS, Limits, ModelFileError
 from evenhand.persist.state import from_state, to_state
 
-__all__ = [
-    "ModelFileError",
-    "SavedModel",
-    "load_model",
-    "model_writer",
-    "save_model",
-]
+__all__ = ["ModelFileError", "SavedModel", "load_model", "model_writer", "save_model"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,7 @@ def model_writer(
 
     Parameters are those of :func:`save_model`, and the ``limits`` that the file is held to.
     """
-    file = pack(*to_state(model, facts or {}), limits)
+    file = archive.pack(*to_state(model, facts or {}), limits)
     try:
         read_model(file, "it", limits)  # what is saved can be loaded
     except ModelFileError as error:
@@ -120,12 +106,12 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
 
 def read_model(file: IO[bytes], path: str, limits: Limits = LIMITS) -> SavedModel:
     """Read a model from an open file; ``path`` is its name in errors."""
-    version, members = unpack(file, path, limits)
+    version, members = archive.unpack(file, path, limits)
     try:
-        arrays = parse_arrays(members.pop("arrays.npz"), limits)
-        state = parse_state(members.pop("model.json"), limits)
+        arrays = archive.parse_arrays(members.pop("arrays.npz"), limits)
+        state = archive.parse_state(members.pop("model.json"), limits)
         return SavedModel(*from_state(state, arrays, version, limits))
-    except UNREADABLE as error:
+    except archive.UNREADABLE as error:
         what = str(error).splitlines()[0][:200] if str(error) else ""
         raise ModelFileError(
             f"{path} is no model this evenhand can read ({type(error).__name__}: {what!s})."

@@ -174,44 +174,31 @@ def _frontier_state(frontier: Frontier, arrays: Arrays, name: str) -> dict[str, 
 
 
 def _frontier_from(
-    state: Mapping[str, Any],
-    arrays: Arrays,
-    name: str,
-    model: FairClassifier,
-    wary: Frontier | None = None,
+    state: Mapping[str, Any], arrays: Arrays, name: str, model: FairClassifier, **more: Any
 ) -> Frontier:
     check_fields(state, ABOUT_FRONTIER, f"{name}.{{}}")
     iterate, accuracy, rate = state["last"]
-    columns: dict[str, Any] = {column: arrays[f"{name}.{column}"] for column in COLUMNS}
-    columns |= {key: state[key] for key in ABOUT_FRONTIER}
     counts, cut = arrays[f"{name}.last.counts"], arrays[f"{name}.last.cut"]
+    at = cut if cut.ndim else float(cut)
+    more |= {key: state[key] for key in ABOUT_FRONTIER}
+    more |= {column: arrays[f"{name}.{column}"] for column in COLUMNS}
     return Frontier(
-        **columns,
         groups=model.groups_.tolist(),
         labels=model._labels.tolist(),
-        last=Point(
-            int(iterate),
-            cut if cut.ndim else float(cut),
-            float(accuracy),
-            float(rate),
-            counts,
-            False,
-        ),
+        last=Point(int(iterate), at, float(accuracy), float(rate), counts, False),
         favourable=[int(c) for c in state["favourable"]],
-        wary=wary,
+        **more,
     )
 
 
 def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
     rate, frontier, held_out = model._rate, model.frontier_, model.held_out_
-    trajectory = model.trajectory_
+    own, trajectory = vars(model), model.trajectory_
     state: dict[str, Any] = {
         "params": _plain_params(model),
-        "plain": {name: getattr(model, name) for name in PLAIN},
-        **{
-            key: _values_of(vars(model)[name]) for key, name in NAMES.items() if name in vars(model)
-        },
-        **{key: kind(getattr(model, f"{key}_")) for key, kind in NUMBERS.items()},
+        "plain": {name: own[name] for name in PLAIN},
+        **{key: _values_of(own[name]) for key, name in NAMES.items() if name in own},
+        **{key: kind(own[f"{key}_"]) for key, kind in NUMBERS.items()},
         "small_groups": [[name, int(n)] for name, n in model.small_groups_.items()],
         "rate": {
             "name": rate.name,
@@ -225,11 +212,10 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
     if frontier.wary is not None:
         state["wary"] = _frontier_state(frontier.wary, arrays, "wary")
     if held_out is not None:
-        own = held_out.points is not frontier
-        about = {"n_rows": held_out.n_rows, "n_fitted": held_out.n_fitted, "own": own}
-        state["held_out"] = about | {"bound": BOUND}
+        about = {"n_rows": held_out.n_rows, "n_fitted": held_out.n_fitted, "bound": BOUND}
+        state["held_out"] = about | {"own": held_out.points is not frontier}
         arrays |= {f"held_out.{column}": getattr(held_out, column) for column in HELD_OUT}
-        if own:
+        if held_out.points is not frontier:
             points = _frontier_state(held_out.points, arrays, "held_out.points")
             state["held_out"]["points"] = points
     arrays["inputs"] = model._inputs
@@ -274,15 +260,14 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         if key in state:
             attributes[name] = _array_of(state[key], limits)
     model.__dict__.update(attributes)
-    for _, n in state["small_groups"]:
+    small = {tuple(g) if isinstance(g, list) else g: n for g, n in state["small_groups"]}
+    for n in small.values():
         check_value("small_groups", n, int)
-    model.small_groups_ = {
-        tuple(group) if isinstance(group, list) else group: n for group, n in state["small_groups"]
-    }
+    model.small_groups_ = small
     model._rate = rate_from(state["rate"], model, limits)
     model._inputs, model._edges = arrays["inputs"], arrays.get("edges")
     wary = _frontier_from(state["wary"], arrays, "wary", model) if "wary" in state else None
-    model.frontier_ = _frontier_from(state["frontier"], arrays, "frontier", model, wary)
+    model.frontier_ = _frontier_from(state["frontier"], arrays, "frontier", model, wary=wary)
     about = state.get("held_out", {"bound": BOUND})
     model.held_out_ = _held_out_from(about, arrays, model) if "held_out" in state else None
     check_classifier(model, state["trajectory"]["leg"], arrays, about["bound"], limits)
