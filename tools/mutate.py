@@ -51,7 +51,9 @@ MODULES = {
     "bounds": ("frontier/bounds.py", "frontier/test_selection.py", ""),
     "choice": ("frontier/choice.py", "frontier/test_selection.py", ""),
     "held_out": ("frontier/held_out.py", "frontier/test_selection.py models/test_labels.py", ""),
-    "persist": ("persist/model_file.py", "persist", ""),
+    "archive": ("persist/archive.py", "persist", ""),
+    "state": ("persist/state.py", "persist", ""),
+    "checks": ("persist/checks.py", "persist", ""),
     "escaping": (
         "views/report/_render.py",
         "views/test_report.py",

@@ -11,6 +11,7 @@ import tracemalloc
 import zipfile
 import zlib
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,14 @@ import pytest
 from helpers import REGIMES
 
 from evenhand import FairClassifier
-from evenhand.persist import model_file as persist
-from evenhand.persist.model_file import MEMBERS, ModelFileError, load_model, save_model
+from evenhand.persist.archive import LIMITS, MEMBERS, memory_of
+from evenhand.persist.model_file import (
+    ModelFileError,
+    load_model,
+    model_writer,
+    read_model,
+    save_model,
+)
 from evenhand.tables.pipeline import fair_pipeline
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import train as train_table
@@ -241,11 +248,10 @@ class TestHostile:
         assert refused >= 38
 
     @pytest.mark.parametrize("name", MEMBERS)
-    def test_a_file_that_claims_to_be_huge(self, saved, tmp_path, monkeypatch, name):
-        monkeypatch.setitem(persist.MOST_BYTES, name, 100)
-        (tmp_path / "m").write_bytes(saved)
+    def test_a_file_that_claims_to_be_huge(self, saved, name):
+        limits = replace(LIMITS, sizes={**LIMITS.sizes, name: 100})
         with pytest.raises(ModelFileError, match="larger than any model"):
-            load_model(tmp_path / "m")
+            read_model(io.BytesIO(saved), "m", limits)
 
     def test_a_later_format(self, saved, tmp_path):
         change = lambda m: m.update(  # noqa: E731
@@ -466,7 +472,7 @@ class TestBombs:
         commas = 600_000
         spaces = ((40 << 20) + more - 80 - 64 * commas) // 2 - commas - 1
         text = b"[" + b"," * commas + b" " * spaces
-        assert persist._memory(text) == (40 << 20) + more
+        assert memory_of(text) == (40 << 20) + more
         refused(packed(EMPTY | {"model.json": text}, zipfile.ZIP_STORED), tmp_path, message)
 
     @pytest.mark.parametrize(
@@ -507,16 +513,14 @@ class TestBombs:
         finally:
             tracemalloc.stop()
 
-    def test_millions_of_iterates(self, saved, tmp_path, monkeypatch):
-        monkeypatch.setattr(persist, "MOST_STEPS", 300)
-
+    def test_millions_of_iterates(self, saved):
         def grow(members):
-            for name in persist.KEPT:
+            for name in ("kept.row", "kept.iterate"):
                 array(name, lambda v: np.concatenate([v] * 20))(members)
 
-        (tmp_path / "m").write_bytes(rewritten(saved, grow))
+        data = io.BytesIO(rewritten(saved, grow))
         with pytest.raises(ModelFileError, match="more than 300 steps"):
-            load_model(tmp_path / "m")
+            read_model(data, "m", replace(LIMITS, steps=300))
 
     @pytest.mark.parametrize(
         "data",
@@ -745,6 +749,19 @@ class TestFactsAndShapes:
         with pytest.raises(ModelFileError, match=message):
             load_model(tmp_path / "m")
 
+    def test_the_bound_of_a_certificate(self, forged, tmp_path):
+        about = json.loads(zipfile.ZipFile(io.BytesIO(forged)).read("model.json"))[MODEL]
+        assert about["held_out"]["bound"] == "clopper-pearson"
+        forget = state(lambda s: s[MODEL]["held_out"].pop("bound"))
+        for change in (forget, inner(MODEL, "held_out", bound="clopper-pearson")):
+            (tmp_path / "m").write_bytes(rewritten(forged, change))
+            assert load_model(tmp_path / "m").model[-1].guarantee_ is not None
+        for name, message in (("wishful", "no bound is called 'wishful'"), (3, "bound is '3'")):
+            change = inner(MODEL, "held_out", bound=name)
+            (tmp_path / "m").write_bytes(rewritten(forged, change))
+            with pytest.raises(ModelFileError, match=message):
+                load_model(tmp_path / "m")
+
     def test_training_rows_that_are_answered_otherwise(self, tmp_path):
         data = trained(tmp_path)
         change = counts_of("train", lambda v: v[..., ::-1])
@@ -831,23 +848,20 @@ class TestSaving:
             save_model(model, tmp_path / "m")
         assert str(error.value).isascii()
 
-    def test_what_could_not_be_loaded_is_not_saved(self, tmp_path, monkeypatch):
+    def test_what_could_not_be_loaded_is_not_saved(self):
         X, y = people()
         model = fair_pipeline("sex").fit(X, y)
-        monkeypatch.setattr(persist, "MOST_GROUPS", 1)
         with pytest.raises(ValueError, match=r"cannot be saved, because it is no model .* groups"):
-            save_model(model, tmp_path / "m")
-        monkeypatch.setitem(persist.MOST_BYTES, "arrays.npz", 1000)
+            model_writer(model, limits=replace(LIMITS, groups=1))
+        few = replace(LIMITS, sizes={**LIMITS.sizes, "arrays.npz": 1000})
         with pytest.raises(ValueError, match=r"too large to be saved.* fewer iterates"):
-            save_model(model, tmp_path / "m")
-        assert list(tmp_path.iterdir()) == []
+            model_writer(model, limits=few)
 
-    def test_a_run_that_packs_too_well(self, tmp_path, monkeypatch):
+    def test_a_run_that_packs_too_well(self):
         X, y = people()
-        monkeypatch.setattr(persist, "FREE_BYTES", 1000)
-        monkeypatch.setattr(persist, "MOST_PACKED", 1)
-        save_model(fair_pipeline("sex").fit(X, y), tmp_path / "m")
-        load_model(tmp_path / "m")
+        limits, file = replace(LIMITS, free=1000, packed=1), io.BytesIO()
+        model_writer(fair_pipeline("sex").fit(X, y), limits=limits)(file)
+        read_model(file, "m", limits)
 
     def test_large_weights(self, tmp_path):
         X, y = people()

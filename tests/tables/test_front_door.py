@@ -25,7 +25,7 @@ from evenhand import (
     statistical_rate,
 )
 from evenhand.core.groups import plain_labels
-from evenhand.persist.model_file import MEMBERS
+from evenhand.persist.archive import MEMBERS
 from evenhand.tables.pipeline import FairPipeline
 
 QUICK = {"method": Method(max_iter=20, n_iterates=5), "tau": 0.1}

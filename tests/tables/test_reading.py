@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from evenhand import load_model, save_model
 from evenhand.cli.app import app
-from evenhand.persist.model_file import _encoder_from
+from evenhand.persist.archive import LIMITS
+from evenhand.persist.state import encoder_from
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.parse import NO_VALUE
 from evenhand.tables.pipeline import fair_pipeline
@@ -162,11 +163,12 @@ class TestMissingWords:
             state = json.loads(archive.read("model.json"))["encoder"]
         for name in ("na", "keep_na"):
             state["params"].pop(name)
-        old = _encoder_from(state)
+        n_inputs = model[-1].n_features_in_
+        old = encoder_from(state, n_inputs, LIMITS)
         assert (old.transform(table) != model[0].transform(table)).sum() == 0
         for bad in ({"na": 3}, {"keep_na": [1]}):
             with pytest.raises(ValueError, match=next(iter(bad))):
-                _encoder_from({**state, "params": bad})
+                encoder_from({**state, "params": bad}, n_inputs, LIMITS)
 
     def test_a_column_that_is_not_there(self, run):
         people().to_csv("t.csv", index=False)

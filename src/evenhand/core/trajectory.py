@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -24,19 +25,25 @@ class Trajectory:
         The rate whose ratio between the groups is recorded.
     n_groups : int, default=2
         How many groups, from the first, are compared.
+    kept : sequence of (int, ndarray), default=()
+        Iterates that are kept already, each after the number of its step.
 
     Attributes
     ----------
+    steps : list of dict
+        Leg, losses, norms and counts of each iteration.
     iterates : ndarray of shape (n_iterates, n_weights)
         The kept iterates, oldest first; the last weight is that of the extra column.
     iterate_rows : ndarray of shape (n_iterates,)
         The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
     """
 
-    def __init__(self, rate: AnyRate, n_groups: int = 2) -> None:
+    def __init__(
+        self, rate: AnyRate, n_groups: int = 2, kept: Sequence[tuple[int, NDArray[Any]]] = ()
+    ) -> None:
         self._rate, self._n_groups = rate, n_groups
-        self._rows: list[dict[str, Any]] = []
-        self._kept: list[tuple[int, NDArray[np.float64]]] = []
+        self.steps: list[dict[str, Any]] = []
+        self._kept = list(kept)
         self._last: NDArray[np.float64] | None = None
         self._start = perf_counter()
 
@@ -45,7 +52,7 @@ class Trajectory:
         m = iteration.moments
         with np.errstate(over="ignore"):
             norms = [float(np.linalg.norm(v)) for v in (m.grad_c, m.grad_f, iteration.direction)]
-        self._rows.append(
+        self.steps.append(
             {
                 "leg": leg,
                 "iteration": iteration.t,
@@ -68,7 +75,7 @@ class Trajectory:
 
     def keep(self, iterate: NDArray[np.float64] | None = None) -> None:
         """Keep an iterate, by default that of the latest iteration if it is not kept yet."""
-        row = len(self._rows) - 1
+        row = len(self.steps) - 1
         if iterate is None and self._kept and self._kept[-1][0] == row:
             return
         iterate = self._last if iterate is None else iterate
@@ -90,11 +97,11 @@ class Trajectory:
         return np.array([row for row, _ in self._kept], dtype=np.intp)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.steps)
 
     def latest(self) -> tuple[float, float, float]:
         """Classification loss, accuracy and rate at the latest evaluated point."""
-        row = self._rows[-1]
+        row = self.steps[-1]
         counts = row["counts"]
         accuracy = overall_accuracy(counts)
         rate = self._rate.ratio(counts[: self._n_groups])
@@ -108,7 +115,7 @@ class Trajectory:
         over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``,
         those of rows in no compared group last.
         """
-        frame = pd.DataFrame(self._rows)
+        frame = pd.DataFrame(self.steps)
         if frame.empty:
             return frame
         counts = np.stack(frame.pop("counts").to_list())

@@ -56,103 +56,132 @@ def to_onnx(model: Any) -> bytes:
     """
     _check(model)
     onnx = import_extra("onnx", "onnx")
-    helper, numpy_helper, kinds = onnx.helper, onnx.numpy_helper, onnx.TensorProto
     encoder, classifier = model.named_steps["encoder"], model[-1]
-    weights = dict(zip(encoder.get_feature_names_out().tolist(), classifier.coef_.T, strict=True))
-    n_outputs = len(classifier.coef_)
-    nodes, inputs, constants, terms = [], [], [], []
+    graph = _Graph(onnx, encoder, classifier)
+    for k, plan in enumerate(encoder.plans_):
+        graph.add_column(k, plan)
+    opsets = {"": OPSET, "ai.onnx.ml": ML_OPSET}
+    imports = [onnx.helper.make_opsetid(*opset) for opset in opsets.items()]
+    proto = onnx.helper.make_model(
+        graph.finished(), opset_imports=imports, producer_name="evenhand"
+    )
+    proto.ir_version = IR_VERSION
+    properties = {f"label {i}": str(c) for i, c in enumerate(classifier.classes_.tolist())}
+    properties |= {
+        f"read {p.column}": f"{p.kind}, {p.written}" for p in encoder.plans_ if p.written
+    }
+    onnx.helper.set_model_props(proto, properties)
+    onnx.checker.check_model(proto)
+    return bytes(proto.SerializeToString())
 
-    # Names inside the graph begin as no column does.
-    own = "."
-    while any(str(name).startswith(own) for name in encoder.feature_names_in_):
-        own += "."
-    results = {out: f"{out}{'_' * (out in set(encoder.feature_names_in_))}" for out in OUTPUTS}
 
-    def constant(name: str, value: NDArray[Any]) -> str:
-        name = f"{own}{name}"
-        constants.append(numpy_helper.from_array(np.asarray(value), name))
+class _Graph:
+    """A graph that is made column by column: each adds a term to the score."""
+
+    def __init__(self, onnx: Any, encoder: Any, classifier: Any) -> None:
+        self.onnx, self.encoder, self.classifier = onnx, encoder, classifier
+        names = encoder.get_feature_names_out().tolist()
+        self.weights = dict(zip(names, classifier.coef_.T, strict=True))
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.constants: list[Any] = []
+        self.terms: list[str] = []
+        columns = set(encoder.feature_names_in_.tolist())
+        # Names inside the graph begin as no column does.
+        self.prefix = "."
+        while any(str(name).startswith(self.prefix) for name in columns):
+            self.prefix += "."
+        self.results = {name: f"{name}{'_' * (name in columns)}" for name in OUTPUTS}
+
+    def constant(self, name: str, value: Any) -> str:
+        """Add a constant and give its name."""
+        name = f"{self.prefix}{name}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def node(kind: str, ins: list[str], out: str, **attributes: Any) -> str:
-        out = results.get(out, f"{own}{out}")
-        nodes.append(helper.make_node(kind, ins, [out], **attributes))
-        return out
+    def node(self, kind: str, inputs: list[str], name: str, **attributes: Any) -> str:
+        """Add a node and give the name of its output."""
+        name = self.results.get(name, f"{self.prefix}{name}")
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
+        return name
 
-    def number(k: int, plan: Any) -> None:
-        column = name = plan.column
-        fill, mean, scale, indicator = plan.fill, plan.mean, plan.scale, plan.indicator
-        inputs.append(helper.make_tensor_value_info(column, kinds.DOUBLE, ["n", 1]))
-        unknown = node("IsNaN", [column], f"missing{k}")
-        filled = node("Where", [unknown, constant(f"fill{k}", np.array([[fill]])), column], f"x{k}")
-        centred = node("Sub", [filled, constant(f"mean{k}", np.array([[mean]]))], f"c{k}")
-        scaled = node("Div", [centred, constant(f"scale{k}", np.array([[scale]]))], f"z{k}")
-        terms.append(node("Mul", [scaled, constant(f"w{k}", weights[name][None])], f"t{k}"))
-        flag = weights[encoder._derived(name, " is missing")] if indicator else None
-        if flag is not None:
-            as_number = node("Cast", [unknown], f"m{k}", to=kinds.DOUBLE)
-            terms.append(node("Mul", [as_number, constant(f"v{k}", flag[None])], f"s{k}"))
+    def value(self, name: str, kind: str, *shape: Any) -> Any:
+        """Describe an input or an output."""
+        number = getattr(self.onnx.TensorProto, kind)
+        return self.onnx.helper.make_tensor_value_info(name, number, ["n", *shape])
 
-    def text(k: int, column: str, values: list[str]) -> None:
-        inputs.append(helper.make_tensor_value_info(column, kinds.STRING, ["n", 1]))
-        rows = [weights[f"{column} = {value}"] for value in values]
-        table = np.vstack([*rows, np.zeros(n_outputs)])  # the last is that of an unknown value
+    def add_column(self, k: int, plan: Any) -> None:
+        """Add what the k-th column contributes to the score."""
+        if plan.kind == "category":
+            self.add_text(k, plan.column, list(plan.categories))
+        elif plan.kind != "dropped":
+            self.add_number(k, plan)
+        if plan.kind == "date":
+            n, name = len(self.encoder.plans_), self.encoder.derived_name
+            self.add_text(n + k, name(plan.column, ": month"), list(MONTHS))
+            self.add_text(2 * n + k, name(plan.column, ": weekday"), list(WEEKDAYS))
+
+    def add_number(self, k: int, plan: Any) -> None:
+        """Add a number, filled and scaled, and the flag of a missing one."""
+        column = plan.column
+        self.inputs.append(self.value(column, "DOUBLE", 1))
+        fill, mean, scale = (
+            self.constant(f"{name}{k}", np.array([[getattr(plan, name)]]))
+            for name in ("fill", "mean", "scale")
+        )
+        weight = self.constant(f"w{k}", self.weights[column][None])
+        missing = self.node("IsNaN", [column], f"missing{k}")
+        filled = self.node("Where", [missing, fill, column], f"x{k}")
+        centred = self.node("Sub", [filled, mean], f"c{k}")
+        scaled = self.node("Div", [centred, scale], f"z{k}")
+        self.terms.append(self.node("Mul", [scaled, weight], f"t{k}"))
+        if plan.indicator:
+            weights = self.weights[self.encoder.derived_name(column, " is missing")]
+            flag = self.node("Cast", [missing], f"m{k}", to=self.onnx.TensorProto.DOUBLE)
+            weight = self.constant(f"v{k}", weights[None])
+            self.terms.append(self.node("Mul", [flag, weight], f"s{k}"))
+
+    def add_text(self, k: int, column: str, values: list[str]) -> None:
+        """Add the weight of a text, which a table has for each value."""
+        self.inputs.append(self.value(column, "STRING", 1))
+        rows = [self.weights[f"{column} = {value}"] for value in values]
+        table = np.vstack([*rows, np.zeros(len(self.classifier.coef_))])  # last: an unknown value
         other = values.index(OTHER) if OTHER in values else len(values)
         missing = values.index(MISSING) if MISSING in values else other
-        known = [(v, i) for i, v in enumerate(values) if v not in (MISSING, OTHER)]
-        code = node(
+        codes = {v: i for i, v in enumerate(values) if v not in (MISSING, OTHER)} | {"": missing}
+        code = self.node(
             "LabelEncoder",
             [column],
             f"code{k}",
             domain="ai.onnx.ml",
-            keys_strings=[*(v for v, _ in known), ""],
-            values_int64s=[*(i for _, i in known), missing],
+            keys_strings=list(codes),
+            values_int64s=list(codes.values()),
             default_int64=other,
         )
-        flat = node("Reshape", [code, constant(f"flat{k}", np.array([-1]))], f"flat_code{k}")
-        terms.append(node("Gather", [constant(f"table{k}", table), flat], f"t{k}"))
+        flat = self.node("Reshape", [code, self.constant(f"flat{k}", [-1])], f"flat_code{k}")
+        self.terms.append(self.node("Gather", [self.constant(f"table{k}", table), flat], f"t{k}"))
 
-    for k, plan in enumerate(encoder.plans_):
-        if plan.kind == "dropped":
-            continue
-        if plan.kind == "category":
-            text(k, plan.column, list(plan.categories))
-            continue
-        number(k, plan)
-        if plan.kind == "date":
-            n = len(encoder.plans_)
-            text(n + k, encoder._derived(plan.column, ": month"), list(MONTHS))
-            text(2 * n + k, encoder._derived(plan.column, ": weekday"), list(WEEKDAYS))
-    terms.append(constant("intercept", classifier.intercept_[None]))
-    total = node("Sum", terms, "total")
-    if n_outputs == 1:
-        score = node("Reshape", [total, constant("one_axis", np.array([-1]))], "score")
-        zero = constant("zero", np.array(0.0))
-        # As predict has it: a score of exactly 0 is not the favourable label's.
-        above = node("Greater", [score, zero] if classifier._sign > 0 else [zero, score], "above")
-        if classifier._sign < 0:
-            above = node("Not", [above], "not_above")
-        node("Cast", [above], "label", to=kinds.INT64)
-        shape: list[Any] = ["n"]
-    else:
-        node("Identity", [total], "score")
-        node("ArgMax", [results["score"]], "label", axis=1, keepdims=0)
-        shape = ["n", n_outputs]
-    outputs = [
-        helper.make_tensor_value_info(results["label"], kinds.INT64, ["n"]),
-        helper.make_tensor_value_info(results["score"], kinds.DOUBLE, shape),
-    ]
-    graph = helper.make_graph(nodes, "evenhand", inputs, outputs, constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    proto = helper.make_model(graph, opset_imports=opsets, producer_name="evenhand")
-    proto.ir_version = IR_VERSION
-    labels = [str(label) for label in classifier.classes_.tolist()]
-    properties = {f"label {i}": label for i, label in enumerate(labels)}
-    properties |= {
-        f"read {p.column}": f"{p.kind}, {p.written}" for p in encoder.plans_ if p.written
-    }
-    helper.set_model_props(proto, properties)
-    onnx.checker.check_model(proto)
-    return bytes(proto.SerializeToString())
+    def finished(self) -> Any:
+        """Add the sum of the terms, the score and the label; give the graph."""
+        n_outputs, sign = len(self.classifier.coef_), self.classifier._sign
+        intercept = self.constant("intercept", self.classifier.intercept_[None])
+        total = self.node("Sum", [*self.terms, intercept], "total")
+        if n_outputs == 1:
+            score = self.node("Reshape", [total, self.constant("one_axis", [-1])], "score")
+            zero = self.constant("zero", 0.0)
+            # As predict has it: a score of exactly 0 is not the favourable label's.
+            above = self.node("Greater", [score, zero] if sign > 0 else [zero, score], "above")
+            if sign < 0:
+                above = self.node("Not", [above], "not_above")
+            self.node("Cast", [above], "label", to=self.onnx.TensorProto.INT64)
+        else:
+            score = self.node("Identity", [total], "score")
+            self.node("ArgMax", [score], "label", axis=1, keepdims=0)
+        label, shape = self.results["label"], [n_outputs] if n_outputs > 1 else []
+        outputs = [self.value(label, "INT64"), self.value(score, "DOUBLE", *shape)]
+        return self.onnx.helper.make_graph(
+            self.nodes, "evenhand", self.inputs, outputs, self.constants
+        )
 
 
 def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
@@ -172,7 +201,7 @@ def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     """
     _check(model)
     encoder = model.named_steps["encoder"]
-    clean = encoder._clean(as_frame(X))
+    clean = encoder.clean(as_frame(X))
     feeds = {}
     for name in clean.columns:
         values = clean[name]

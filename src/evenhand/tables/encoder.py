@@ -323,7 +323,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(frame.columns)
         self.plans_ = plans
         self.readings_ = {name: found[name] for name in frame.columns if name not in outside}
-        clean = self._clean(frame)
+        clean = self.clean(frame)
         self.transformer_ = self._make_transformer()
         inputs = self.transformer_.fit_transform(clean)
         self._keep_state()
@@ -351,7 +351,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"the table has no column {missing[0]!r}, which the model was trained with; it has "
                 f"{listed(frame.columns)}."
             )
-        return self.transformer_.transform(self._clean(frame))
+        return self.transformer_.transform(self.clean(frame))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the inputs.
@@ -424,7 +424,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _texts(self, series: Any) -> NDArray[np.object_]:
         return read_texts(series, self.missing_words)
 
-    def _derived(self, column: str, what: str) -> str:
+    def derived_name(self, column: str, what: str) -> str:
         """Name an input made of a column, by a name that no column has."""
         name = f"{column}{what}"
         taken = set(self.feature_names_in_.tolist())
@@ -506,11 +506,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"{n_missing:,} missing value{'s' * (n_missing > 1)} set to the median, {fill}"
             )
         names: tuple[str, ...] = (name,)
-        names += (self._derived(name, " is missing"),) if n_missing else ()
+        names += (self.derived_name(name, " is missing"),) if n_missing else ()
         if reading.kind == "date":
             words.append("as days, month and weekday")
-            names += tuple(_input_name(self._derived(name, ": month"), m) for m in MONTHS)
-            names += tuple(_input_name(self._derived(name, ": weekday"), d) for d in WEEKDAYS)
+            names += tuple(_input_name(self.derived_name(name, ": month"), m) for m in MONTHS)
+            names += tuple(_input_name(self.derived_name(name, ": weekday"), d) for d in WEEKDAYS)
         return ColumnPlan(
             name,
             reading.kind,
@@ -644,7 +644,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         most = sorted(best, key=lambda name: (-best[name], name))[:MOST_STAND_INS]
         self.stand_ins_ = [{"column": name, "auc": round(best[name], 4)} for name in most]
 
-    def _clean(self, frame: Any) -> pd.DataFrame:
+    def clean(self, frame: Any) -> pd.DataFrame:
         """Give the columns in their plans' kinds: numbers, and categories that are known."""
         columns: dict[str, Any] = {}
         missing = self.missing_words
@@ -680,13 +680,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             columns[plan.column] = values
             if plan.indicator:
-                columns[self._derived(plan.column, " is missing")] = np.isnan(values).astype(
+                columns[self.derived_name(plan.column, " is missing")] = np.isnan(values).astype(
                     np.float64
                 )
             if plan.kind == "date":
                 month, weekday = date_parts(values)
-                columns[self._derived(plan.column, ": month")] = month
-                columns[self._derived(plan.column, ": weekday")] = weekday
+                columns[self.derived_name(plan.column, ": month")] = month
+                columns[self.derived_name(plan.column, ": weekday")] = weekday
         return pd.DataFrame(columns)
 
     def _template(self) -> pd.DataFrame:
@@ -698,12 +698,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif plan.kind != "dropped":
                 columns[plan.column] = np.array([0.0, 1.0])
                 if plan.indicator:
-                    columns[self._derived(plan.column, " is missing")] = np.array([0.0, 1.0])
+                    columns[self.derived_name(plan.column, " is missing")] = np.array([0.0, 1.0])
                 if plan.kind == "date":
-                    columns[self._derived(plan.column, ": month")] = np.array(
+                    columns[self.derived_name(plan.column, ": month")] = np.array(
                         [MONTHS[0]] * 2, dtype=object
                     )
-                    columns[self._derived(plan.column, ": weekday")] = np.array(
+                    columns[self.derived_name(plan.column, ": weekday")] = np.array(
                         [WEEKDAYS[0]] * 2, dtype=object
                     )
         return pd.DataFrame(columns)
@@ -716,12 +716,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         used = [p for p in self.plans_ if p.kind != "dropped"]
         numbers = [p.column for p in used if p.kind in ("number", "date")]
-        indicators = [self._derived(p.column, " is missing") for p in used if p.indicator]
+        indicators = [self.derived_name(p.column, " is missing") for p in used if p.indicator]
         text = [(p.column, list(p.categories)) for p in used if p.kind == "category"]
         for p in used:
             if p.kind == "date":
-                text += [(self._derived(p.column, ": month"), list(MONTHS))]
-                text += [(self._derived(p.column, ": weekday"), list(WEEKDAYS))]
+                text += [(self.derived_name(p.column, ": month"), list(MONTHS))]
+                text += [(self.derived_name(p.column, ": weekday"), list(WEEKDAYS))]
         scale = Pipeline([("fill", SimpleImputer(strategy="median")), ("scale", StandardScaler())])
         one_hot = OneHotEncoder(
             categories=[values for _, values in text],
