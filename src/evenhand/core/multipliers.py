@@ -31,7 +31,7 @@ from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.rates import Rate
 
-__all__ = ["PATHS", "CostSensitivePath", "Path", "SoftRatePath", "Walk"]
+__all__ = ["CostSensitivePath", "Path", "SoftRatePath", "Walk"]
 
 FloatArray = NDArray[Any]
 
@@ -166,10 +166,6 @@ class CostSensitivePath:
     def smoothness(self, oracle: Oracle, kappa: FloatArray) -> float:
         r""":math:`L_1 \max_{jy} |v_{jy}|`."""
         return oracle.smoothness * max(float(np.abs(self.costs(oracle.notion, kappa)).max()), 1.0)
-
-
-PATHS: dict[str, Path] = {"soft_rate": SoftRatePath(), "cost_sensitive": CostSensitivePath()}
-"""Paths by the name of ``FairClassifier(solver=...)``."""
 
 
 class Walk:

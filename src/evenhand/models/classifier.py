@@ -36,12 +36,11 @@ from evenhand._extras import import_extra
 from evenhand._sklearn import Interval, Options, StrOptions
 from evenhand.core.gaps import READINGS
 from evenhand.core.groups import check_missing, plain_labels
-from evenhand.core.multipliers import PATHS, Walk
 from evenhand.core.notions import find_notion, of_labels
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import overall_accuracy, rate_text
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
-from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss
 from evenhand.core.trajectory import Trajectory
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.engines.memory import MemoryRows, canonical
@@ -376,7 +375,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
-        "solver": [StrOptions({*SOLVERS, *PATHS})],
+        "solver": [StrOptions(set(SOLVERS))],
         "update": [StrOptions(set(RULES))],
         "adversary_sign": [Options(Integral, {-1, 1}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -841,7 +840,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
                 f"pos_label={self.pos_label!r} is not among the labels: "
                 f"{', '.join(map(repr, classes.tolist()[:10]))}."
             )
-        path, noise = self.solver in PATHS, self.extra_column == "noise"
+        path, noise = SOLVERS[self.solver].two_labels_only, self.extra_column == "noise"
         if len(classes) > 2 and (self.group_cuts or noise or path):
             what = "group_cuts=True" if self.group_cuts else "extra_column='noise'"
             what = f"solver={self.solver!r}" if path else what
@@ -872,8 +871,7 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         if self._engine(rows) == "numpy" and rows.source is None and not noise:
             rows = merge_alike(rows)
         notion = find_notion(self.notion, self.degree, self.tau)
-        if self.solver in PATHS:
-            PATHS[self.solver].check(notion)
+        SOLVERS[self.solver].check(notion)
         if len(rows.classes) > 2:
             notion = of_labels(notion, self._favourable(rows), len(rows.classes))
         return Oracle(
@@ -1094,20 +1092,9 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
     def _leg(self, oracle: Oracle, start: NDArray[np.float64]) -> Iterator[Iteration]:
         """Run from a start."""
-        if self.solver in PATHS:
-            return solve(
-                Walk(oracle, PATHS[self.solver], self.max_iter),
-                start,
-                solver=SOLVERS["agd"](),
-                rule=RULES["normal"],
-                schedule=lambda t: 1.0,
-                max_iter=self.max_iter,
-                step=self.step,
-            )
-        return solve(
+        return SOLVERS[self.solver].run(
             oracle,
             start,
-            solver=SOLVERS[self.solver](),
             rule=RULES[self.update],
             schedule=power_schedule(self.alpha, self.alpha_power),
             max_iter=self.max_iter,

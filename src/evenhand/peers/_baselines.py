@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import Rate
-from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.solvers import SOLVERS, minimize_loss
 from evenhand.core.updates import normal, power_schedule
 from evenhand.engines.memory import make_oracle
 from evenhand.models.inputs import CodedRows
@@ -130,15 +130,11 @@ class FairnessOnly(LinearPeer):
             l2=self.l2,
             sample_weight=rows.weight,
         )
-
-        def ignore(iteration: Iteration) -> None:
-            pass
-
-        w = minimize_loss(oracle, np.zeros(oracle.n_weights), max_iter=200, callback=ignore)[0]
-        iterations = solve(
+        start = np.zeros(oracle.n_weights)
+        w, _ = minimize_loss(oracle, start, max_iter=200, callback=lambda iteration: None)
+        iterations = SOLVERS[self.solver].run(
             oracle,
             w,
-            solver=SOLVERS[self.solver](),
             rule=lambda grad_c, grad_f, alpha: normal(0 * grad_c, grad_f, 1.0),
             schedule=power_schedule(1.0, 0.0),
             max_iter=self.max_iter,

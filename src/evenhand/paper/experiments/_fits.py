@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from evenhand.core.metrics import group_counts
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import RATES, overall_accuracy
-from evenhand.core.solvers import SOLVERS, Iteration, solve
+from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.datasets import Split, encoded_split, load_adult, with_correlation
 from evenhand.models.classifier import FairClassifier, FairnessWarning
@@ -120,10 +120,9 @@ def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
 def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterator[Iteration]:
     """Run a method of a reading on an oracle, with all of its gradients to be seen."""
     settings = _settings(reading, method, {})
-    return solve(
+    return SOLVERS[settings["solver"]].run(
         oracle,
         np.zeros(oracle.n_weights),
-        solver=SOLVERS[settings["solver"]](),
         rule=RULES[update],
         schedule=power_schedule(settings["alpha"], settings["alpha_power"]),
         max_iter=settings["max_iter"],

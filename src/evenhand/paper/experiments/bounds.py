@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.core.solvers import SOLVERS, solve
+from evenhand.core.solvers import SOLVERS
 from evenhand.core.updates import modified, normal, power_schedule
 from evenhand.paper import theory
 from evenhand.paper.experiments._claims import Claim, Finding
@@ -59,23 +59,13 @@ def run(reading: str, seed: int) -> Rows:
     )
 
     alpha = max(1 / guess.L1, 1 / guess.L2)
+    accelerated = SOLVERS["agd_printed" if reads == "printed" else "agd"]
+    schedule = power_schedule(alpha, 0.0)
     quick = list(
-        solve(
-            oracle,
-            zero,
-            solver=SOLVERS["agd_printed" if reads == "printed" else "agd"](),
-            rule=modified,
-            schedule=power_schedule(alpha, 0.0),
-            max_iter=MAX_ITER,
-        )
+        accelerated.run(oracle, zero, rule=modified, schedule=schedule, max_iter=MAX_ITER)
     )
-    if reads == "printed":
-        smoothness_2 = max(oracle.mu * oracle.smoothness, quick[0].moments.smoothness_u)
-        steps = 1 / (alpha * oracle.smoothness * smoothness_2 * np.sqrt([it.t for it in quick]))
-        totals = np.cumsum(steps)
-    else:
-        totals = theory.step_totals(oracle, quick)
-    k2 = theory.constants(oracle, quick, totals=totals, **optima)
+    totals = np.array([it.total for it in quick])
+    k2 = theory.constants(oracle, quick, **optima)
     rows += _regrets(
         AGD,
         oracle,
@@ -85,18 +75,12 @@ def run(reading: str, seed: int) -> Rows:
         lambda t: theory.agd_fairness_bound(totals[t - 1], k2, alpha=alpha, reading=reads),
         lambda t: theory.agd_classification_bound(totals[t - 1], k2, alpha=alpha, reading=reads),
     )
+    schedule = power_schedule(0.0, 0.0)
     plain = list(
-        solve(
-            oracle,
-            zero,
-            solver=SOLVERS["agd"](),
-            rule=normal,
-            schedule=power_schedule(0.0, 0.0),
-            max_iter=MAX_ITER,
-        )
+        SOLVERS["agd"].run(oracle, zero, rule=normal, schedule=schedule, max_iter=MAX_ITER)
     )
-    alone = theory.step_totals(oracle, plain)
-    k3 = theory.constants(oracle, plain, totals=alone, **optima)
+    alone = np.array([it.total for it in plain])
+    k3 = theory.constants(oracle, plain, **optima)
     distance = theory.bregman(zero, least.w)
     rows += _regrets(
         ALONE,
