@@ -46,6 +46,7 @@ READINGS = (PRINTED, RIDGE, CORRECTED)
 
 # The runner --------------------------------------------------------------------------------------
 
+
 def draw_nothing(table):
     from matplotlib.figure import Figure
 

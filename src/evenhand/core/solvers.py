@@ -310,9 +310,7 @@ def solve(
             and np.abs(u).max() < DIVERGED_WEIGHT
         ):
             return
-        yield Iteration(
-            t, alpha, moments, direction, state.q, u, weight=state.a, total=state.total
-        )
+        yield Iteration(t, alpha, moments, direction, state.q, u, weight=state.a, total=state.total)
 
 
 @dataclass(frozen=True)
@@ -350,7 +348,7 @@ class SolverRecord:
         max_iter: int,
         step: float | None = None,
     ) -> Iterator[Iteration]:
-        """Run the solver on its problem: :func:`solve` on the oracle, or on the walk along the path.
+        """Run the solver on its problem: the oracle, or the walk along the path over the oracle.
 
         The multipliers of a path are in its loss already, so there the two gradients are added up,
         whatever ``rule`` and ``schedule`` say.

@@ -61,9 +61,7 @@ def run(reading: str, seed: int) -> Rows:
     alpha = max(1 / guess.L1, 1 / guess.L2)
     accelerated = SOLVERS["agd_printed" if reads == "printed" else "agd"]
     schedule = power_schedule(alpha, 0.0)
-    quick = list(
-        accelerated.run(oracle, zero, rule=modified, schedule=schedule, max_iter=MAX_ITER)
-    )
+    quick = list(accelerated.run(oracle, zero, rule=modified, schedule=schedule, max_iter=MAX_ITER))
     totals = np.array([it.total for it in quick])
     k2 = theory.constants(oracle, quick, **optima)
     rows += _regrets(
