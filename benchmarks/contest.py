@@ -29,7 +29,7 @@ from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.engines import _rows
-from evenhand.peers import METHODS, FairlearnExponentiatedGradient
+from evenhand.peers import PEERS, FairlearnExponentiatedGradient
 from evenhand.peers._compare import _Answer, _fit_all, _pick
 
 TAU = 0.8
@@ -98,7 +98,7 @@ def child(name):
         if name in (SLOW, QUICK):
             model = FairlearnExponentiatedGradient(bound=bound, estimator=base, random_state=0)
             return model.fit(X, y, sensitive_features=z)
-        fitted = _fit_all(METHODS[KEYS[name]], "statistical_parity", [TAU], 0, X, y, z)
+        fitted = _fit_all(PEERS[KEYS[name]], "statistical_parity", [TAU], 0, X, y, z)
         return fitted(TAU)
 
     before, times, models = resident(), [], []

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 from evenhand import ComparisonDisplay, FairClassifier, statistical_rate
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
-from evenhand.peers import METHODS, Method, accuracy_at_rate, compare, summarize
+from evenhand.peers import PEERS, PeerRecord, accuracy_at_rate, compare, summarize
 from evenhand.peers._compare import _Answer, _pick
 
 EXTRA = {"zafar": "cvxpy", "oxonfair": "oxonfair", "oxonfair_aware": "oxonfair"}
@@ -107,7 +107,7 @@ def test_each_kind_of_method_meets_its_target(problem):
     Cut.fits = Targeted.fits = 0
     cuts = (-1.0, 0.0, 1.0)
     methods = {
-        "knob": Method("knob", lambda n, s: Cut(), path={"cut": cuts}),
+        "knob": PeerRecord("knob", lambda n, s: Cut(), path={"cut": cuts}),
         "targeted": Targeted(),
         "fixed": Cut(0.25),
         "ours": FairClassifier(),
@@ -189,7 +189,7 @@ def test_every_method_runs(notion):
     german = load_german()
     wanted = [
         key
-        for key, method in METHODS.items()
+        for key, method in PEERS.items()
         if notion in (method.notions or NOTIONS) and _installed(EXTRA.get(key))
     ]
     one_rate = {"celis", "group_thresholds"} if notion != "equalized_odds" else set()
@@ -200,7 +200,7 @@ def test_every_method_runs(notion):
         german.target.iloc[part],
         german.sensitive_features.iloc[part],
         transformer=german.encoder,
-        methods={key: _short(METHODS[key]) for key in wanted},
+        methods={key: _short(PEERS[key]) for key in wanted},
         notion=notion,
         taus=[0.7, 0.9],
         n_splits=1,
@@ -230,7 +230,7 @@ def _short(method):
         return estimator
 
     path = {name: values[:2] for name, values in method.path.items()}
-    return Method(method.name, make, path, method.notions, method.packages)
+    return PeerRecord(method.name, make, path, method.notions, method.packages)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,10 @@ def _short(method):
         ({"methods": []}, "methods is empty"),
         ({"methods": {"x": LogisticRegression()}}, "'x' has no fit"),
         ({"methods": ["reweighing"], "notion": "false_discovery"}, "'reweighing' is not made for"),
-        ({"methods": {"x": Method("x", lambda n, s: Cut(), {"cat": [1]})}}, "one parameter of its"),
+        (
+            {"methods": {"x": PeerRecord("x", lambda n, s: Cut(), {"cat": [1]})}},
+            "one parameter of its",
+        ),
         ({"notion": "luck"}, "notion='luck'; use one of 'statistical_parity'"),
         ({"taus": [0.8, 1.2]}, r"taus=\[0.8, 1.2\]"),
         ({"taus": []}, "give at least one"),

@@ -1,4 +1,4 @@
-"""What a comparison needs beside the methods: the ends of the scale and simple remedies."""
+"""What a comparison needs beside the published methods: the ends of the scale, simple remedies."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from evenhand.peers._base import (
     one_thread,
     share_within,
 )
+from evenhand.peers._docs import peer_docs
 
 __all__ = [
     "AccuracyOnly",
@@ -51,6 +52,7 @@ def _fit_logistic(rows: CodedRows, weight: Any, l2: float) -> FloatArray:
     return np.append(model.coef_[0], model.intercept_)
 
 
+@peer_docs
 class AccuracyOnly(LinearPeer):
     r"""Plain logistic regression: fairness is not looked at, groups are checked and not used.
 
@@ -58,8 +60,7 @@ class AccuracyOnly(LinearPeer):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge λ, on all weights but the intercept, as in ``FairClassifier``.
+    l2
     """
 
     def __init__(self, *, l2: float = 1e-4) -> None:
@@ -69,6 +70,7 @@ class AccuracyOnly(LinearPeer):
         self._set_weights(_fit_logistic(rows, rows.weight, self.l2))
 
 
+@peer_docs
 class FairnessOnly(LinearPeer):
     r"""A hyperplane that follows the fairness objective alone.
 
@@ -246,6 +248,7 @@ def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, boo
     return int(i[best]), int(j[best]), False
 
 
+@peer_docs
 class GroupThresholds(TargetPeer, GroupPeer):
     r"""Logistic regression with one cut for each group, which must be known to predict.
 
@@ -258,24 +261,13 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
     Parameters
     ----------
-    notion : str, default="statistical_parity"
-        ``"statistical_parity"``, ``"false_discovery"``, ``"equal_opportunity"`` or any name in
-        :data:`evenhand.core.rates.RATES`.
-    tau : float, default=0.8
-        Least ratio of the rate between the groups.
-    l2 : float, default=1e-4
-        Ridge λ, as in ``FairClassifier``.
-    min_share : float, default=0.01
-        Least share of predicted positives and of predicted negatives in each group.
+    notion, tau, l2, min_share
 
     Attributes
     ----------
     cuts_ : ndarray of shape (2,)
         Cut of each group's scores, in the order of ``groups_``.
-    rate_, accuracy_ : float
-        Ratio and accuracy on the training data.
-    feasible_ : bool
-        Whether τ was reached there.
+    rate_, accuracy_, feasible_
 
     References
     ----------
@@ -330,10 +322,7 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
+        X, sensitive_features
 
         Returns
         -------
@@ -352,6 +341,7 @@ class GroupThresholds(TargetPeer, GroupPeer):
         return self._score(X, z) > 0
 
 
+@peer_docs
 class Reweighing(LinearPeer):
     r"""Logistic regression on rows weighted so that label and group are independent.
 
@@ -361,8 +351,7 @@ class Reweighing(LinearPeer):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge λ, as in ``FairClassifier``.
+    l2
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from evenhand._sklearn import HasMethods, Interval
 from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
+from evenhand.peers._docs import peer_docs
 
 __all__ = ["CelisClassifier"]
 
@@ -224,6 +225,7 @@ def _counts(positive: FloatArray, total: FloatArray) -> FloatArray:
     return counts.reshape(*positive.shape[:-1], 2, 2, 2)
 
 
+@peer_docs
 class CelisClassifier(TargetPeer, ScorePeer):
     r"""Threshold of a combination of posteriors, found by the meta-algorithm of Celis et al.
 
@@ -256,12 +258,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     Parameters
     ----------
-    notion : str, default="statistical_parity"
-        Which rate the groups shall share: ``"statistical_parity"`` (selection rate),
-        ``"false_discovery"`` (false discovery rate), ``"equal_opportunity"`` (true positive rate),
-        or any name in :data:`evenhand.core.rates.RATES`.
-    tau : float, default=0.8
-        Least ratio of the smallest to the largest group rate; it is used as given.
+    notion, tau
     epsilon : float, default=0.01
         Step of the grid of a.
     estimator : classifier with ``predict_proba``, optional
@@ -275,10 +272,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the favourable one.
-    groups_ : ndarray of shape (2,)
-        The groups.
+    classes_, groups_
     estimator_ : classifier
         The fitted estimator of posteriors.
     combination_ : ndarray of shape (2, 2)
@@ -289,16 +283,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
         The intervals for ``tau`` that have a solution: ``low``, ``high`` and ``accuracy``, which is
         the estimated accuracy of the best randomised classifier. Intervals that are known to be
         clearly worse than the best are left out.
-    accuracy_ : float
-        Accuracy on the training data.
-    rate_ : float
-        Ratio of the groups' rates on the training data.
-    feasible_ : bool
-        Whether ``rate_`` reaches ``tau``. If not, the rule of the highest ratio is kept.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had any.
+    accuracy_, rate_, feasible_, n_features_in_, feature_names_in_
 
     References
     ----------
