@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ def _fit_logistic(rows: CodedRows, weight: Any, l2: float) -> FloatArray:
     return np.append(model.coef_[0], model.intercept_)
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class AccuracyOnly(LinearPeer):
     r"""Plain logistic regression: fairness is not looked at, groups are checked and not used.
@@ -63,13 +65,14 @@ class AccuracyOnly(LinearPeer):
     l2
     """
 
-    def __init__(self, *, l2: float = 1e-4) -> None:
-        self.l2 = l2
+    _: KW_ONLY
+    l2: float = 1e-4
 
     def _fit(self, rows: CodedRows) -> None:
         self._set_weights(_fit_logistic(rows, rows.weight, self.l2))
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class FairnessOnly(LinearPeer):
     r"""A hyperplane that follows the fairness objective alone.
@@ -101,20 +104,12 @@ class FairnessOnly(LinearPeer):
         Steps taken.
     """
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        l2: float = 1e-4,
-        mu: float = 10.0,
-        solver: str = "agd",
-        max_iter: int = 500,
-    ) -> None:
-        self.notion = notion
-        self.l2 = l2
-        self.mu = mu
-        self.solver = solver
-        self.max_iter = max_iter
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    l2: float = 1e-4
+    mu: float = 10.0
+    solver: str = "agd"
+    max_iter: int = 500
 
     def _check_parameters(self) -> None:
         if self.notion not in NOTIONS:
@@ -248,6 +243,7 @@ def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, boo
     return int(i[best]), int(j[best]), False
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class GroupThresholds(TargetPeer, GroupPeer):
     r"""Logistic regression with one cut for each group, which must be known to predict.
@@ -276,18 +272,11 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
     needs_group = True
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        tau: float = 0.8,
-        l2: float = 1e-4,
-        min_share: float = 0.01,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.l2 = l2
-        self.min_share = min_share
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    tau: float = 0.8
+    l2: float = 1e-4
+    min_share: float = 0.01
 
     def _train(self, rows: CodedRows) -> None:
         rate = find_rate(self.notion)
@@ -341,6 +330,7 @@ class GroupThresholds(TargetPeer, GroupPeer):
         return self._score(X, z) > 0
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class Reweighing(LinearPeer):
     r"""Logistic regression on rows weighted so that label and group are independent.
@@ -364,8 +354,8 @@ class Reweighing(LinearPeer):
     discrimination", Knowledge and Information Systems 33, 2012.
     """
 
-    def __init__(self, *, l2: float = 1e-4) -> None:
-        self.l2 = l2
+    _: KW_ONLY
+    l2: float = 1e-4
 
     def _fit(self, rows: CodedRows) -> None:
         cell = rows.z * 2 + rows.y

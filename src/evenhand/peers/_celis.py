@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,7 @@ def _counts(positive: FloatArray, total: FloatArray) -> FloatArray:
     return counts.reshape(*positive.shape[:-1], 2, 2, 2)
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class CelisClassifier(TargetPeer, ScorePeer):
     r"""Threshold of a combination of posteriors, found by the meta-algorithm of Celis et al.
@@ -301,7 +303,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
     (True, True)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "notion": [str],
         "tau": [Interval(Real, 0, 1, closed="right")],
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
@@ -310,22 +312,13 @@ class CelisClassifier(TargetPeer, ScorePeer):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        tau: float = 0.8,
-        *,
-        epsilon: float = 0.01,
-        estimator: Any = None,
-        min_share: float = 0.01,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.epsilon = epsilon
-        self.estimator = estimator
-        self.min_share = min_share
-        self.random_state = random_state
+    notion: str = "statistical_parity"
+    tau: float = 0.8
+    _: KW_ONLY
+    epsilon: float = 0.01
+    estimator: Any = None
+    min_share: float = 0.01
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         self._validate_params()

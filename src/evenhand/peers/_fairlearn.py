@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ class _FairlearnAdapter(Adapter):
         return np.clip(proba[:, 1], 0.0, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 @adapter_docs
 class FairlearnExponentiatedGradient(_FairlearnAdapter):
     r"""fairlearn's ExponentiatedGradient: a lottery over classifiers.
@@ -114,26 +116,15 @@ class FairlearnExponentiatedGradient(_FairlearnAdapter):
 
     _library = "fairlearn.reductions"
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        bound: float = 0.01,
-        ratio: float | None = None,
-        eps: float = 0.01,
-        max_iter: int = 50,
-        estimator: Any = None,
-        l2: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.bound = bound
-        self.ratio = ratio
-        self.eps = eps
-        self.max_iter = max_iter
-        self.estimator = estimator
-        self.l2 = l2
-        self.random_state = random_state
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    bound: float = 0.01
+    ratio: float | None = None
+    eps: float = 0.01
+    max_iter: int = 50
+    estimator: Any = None
+    l2: float = 1e-4
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         _check_notion(self.notion, MOMENTS, "fairlearn")
@@ -158,6 +149,7 @@ class FairlearnExponentiatedGradient(_FairlearnAdapter):
         return _draw(self._positive(X), self.random_state)
 
 
+@dataclass(eq=False, repr=False)
 @adapter_docs
 class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
     r"""fairlearn's GridSearch: one classifier for each multiplier λ of a grid.
@@ -200,24 +192,14 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
 
     _library = "fairlearn.reductions"
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        tau: float = 0.8,
-        grid_size: int = 41,
-        grid_limit: float = 1.0,
-        min_share: float = 0.01,
-        estimator: Any = None,
-        l2: float = 1e-4,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.grid_size = grid_size
-        self.grid_limit = grid_limit
-        self.min_share = min_share
-        self.estimator = estimator
-        self.l2 = l2
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    tau: float = 0.8
+    grid_size: int = 41
+    grid_limit: float = 1.0
+    min_share: float = 0.01
+    estimator: Any = None
+    l2: float = 1e-4
 
     def _check_parameters(self) -> None:
         # Equalized odds are two rates, and a choice by τ needs one.
@@ -267,6 +249,7 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
         return np.asarray(self.predictors_[self.best_].predict(X), dtype=np.intp) == 1
 
 
+@dataclass(eq=False, repr=False)
 @adapter_docs
 class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     r"""fairlearn's ThresholdOptimizer: cuts for each group, which must be known to predict.
@@ -302,22 +285,13 @@ class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     _library = "fairlearn.postprocessing"
     needs_group = True
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        bound: float | None = None,
-        grid_size: int = 1000,
-        estimator: Any = None,
-        l2: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.bound = bound
-        self.grid_size = grid_size
-        self.estimator = estimator
-        self.l2 = l2
-        self.random_state = random_state
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    bound: float | None = None
+    grid_size: int = 1000
+    estimator: Any = None
+    l2: float = 1e-4
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         _check_notion(self.notion, THRESHOLD_CONSTRAINTS, "fairlearn")

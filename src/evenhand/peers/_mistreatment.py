@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -39,6 +40,7 @@ class _Errors(NamedTuple):
 _KINDS = {"overall": ("all",), "fpr": (0,), "fnr": (1,), "both": (0, 1)}
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class ZafarMistreatmentClassifier(LinearPeer):
     r"""Logistic regression whose errors have a bounded covariance with the group.
@@ -109,7 +111,7 @@ class ZafarMistreatmentClassifier(LinearPeer):
     Engineering, 2016.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "constraint": [StrOptions(set(_KINDS))],
         "covariance_bound": [Interval(Real, 0, None, closed="left")],
         "relative": ["boolean"],
@@ -119,24 +121,14 @@ class ZafarMistreatmentClassifier(LinearPeer):
         "solver": [str],
     }
 
-    def __init__(
-        self,
-        constraint: str = "both",
-        covariance_bound: float = 0.0,
-        *,
-        relative: bool = False,
-        l2: float = 1e-4,
-        max_iter: int = 30,
-        tol: float = 1e-4,
-        solver: str = "CLARABEL",
-    ) -> None:
-        self.constraint = constraint
-        self.covariance_bound = covariance_bound
-        self.relative = relative
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
+    constraint: str = "both"
+    covariance_bound: float = 0.0
+    _: KW_ONLY
+    relative: bool = False
+    l2: float = 1e-4
+    max_iter: int = 30
+    tol: float = 1e-4
+    solver: str = "CLARABEL"
 
     def _check_parameters(self) -> None:
         self._validate_params()

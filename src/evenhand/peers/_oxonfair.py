@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class _InferredGroups:
         return np.eye(len(self.kinds))[column]
 
 
+@dataclass(eq=False, repr=False)
 @adapter_docs
 class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
     r"""OxonFair's cuts for each group, the group being guessed from X unless it is given.
@@ -102,28 +104,16 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
 
     _library = "oxonfair"
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        tau: float = 0.8,
-        infer_groups: bool = True,
-        doubt: float = 2 / 3,
-        min_share: float = 0.01,
-        validation_size: float | None = None,
-        estimator: Any = None,
-        l2: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.infer_groups = infer_groups
-        self.doubt = doubt
-        self.min_share = min_share
-        self.validation_size = validation_size
-        self.estimator = estimator
-        self.l2 = l2
-        self.random_state = random_state
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    tau: float = 0.8
+    infer_groups: bool = True
+    doubt: float = 2 / 3
+    min_share: float = 0.01
+    validation_size: float | None = None
+    estimator: Any = None
+    l2: float = 1e-4
+    random_state: Any = None
 
     @property
     def needs_group(self) -> bool:  # type: ignore[override]

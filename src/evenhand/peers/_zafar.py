@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -144,6 +145,7 @@ class LogisticProgram:
         return self.solve(self._accurate)
 
 
+@dataclass(eq=False, repr=False)
 @peer_docs
 class ZafarClassifier(LinearPeer):
     r"""Logistic regression whose score has a bounded covariance with the group.
@@ -207,7 +209,7 @@ class ZafarClassifier(LinearPeer):
     ZafarClassifier(covariance_bound=0.01)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mode": [StrOptions({"fairness", "accuracy"})],
         "covariance_bound": [Interval(Real, 0, None, closed="left")],
         "relative": ["boolean"],
@@ -216,22 +218,13 @@ class ZafarClassifier(LinearPeer):
         "solver": [str],
     }
 
-    def __init__(
-        self,
-        mode: str = "fairness",
-        covariance_bound: float = 0.0,
-        *,
-        relative: bool = False,
-        gamma: float = 0.1,
-        l2: float = 1e-4,
-        solver: str = "CLARABEL",
-    ) -> None:
-        self.mode = mode
-        self.covariance_bound = covariance_bound
-        self.relative = relative
-        self.gamma = gamma
-        self.l2 = l2
-        self.solver = solver
+    mode: str = "fairness"
+    covariance_bound: float = 0.0
+    _: KW_ONLY
+    relative: bool = False
+    gamma: float = 0.1
+    l2: float = 1e-4
+    solver: str = "CLARABEL"
 
     def _check_parameters(self) -> None:
         self._validate_params()

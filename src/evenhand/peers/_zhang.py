@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -70,6 +71,7 @@ def _column_scale(X: FloatArray) -> FloatArray:
     return np.where(indicator, 0.5, scale)
 
 
+@dataclass(eq=False, repr=False)
 class ZhangClassifier(ScorePeer):
     r"""Adversarial debiasing with the projected update.
 
@@ -155,38 +157,21 @@ class ZhangClassifier(ScorePeer):
     True
     """
 
-    def __init__(
-        self,
-        notion: str = "demographic_parity",
-        *,
-        alpha: float = 0.3,
-        alpha_schedule: str = "constant",
-        projection: bool = True,
-        hidden: int | None = None,
-        epochs: int = 40,
-        min_steps: int = 2000,
-        batch_size: int = 256,
-        learning_rate: float = 0.01,
-        adversary_learning_rate: float = 0.1,
-        rate_schedule: str = "cosine",
-        optimizer: str = "adam",
-        l2: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.alpha = alpha
-        self.alpha_schedule = alpha_schedule
-        self.projection = projection
-        self.hidden = hidden
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.adversary_learning_rate = adversary_learning_rate
-        self.rate_schedule = rate_schedule
-        self.optimizer = optimizer
-        self.l2 = l2
-        self.random_state = random_state
+    notion: str = "demographic_parity"
+    _: KW_ONLY
+    alpha: float = 0.3
+    alpha_schedule: str = "constant"
+    projection: bool = True
+    hidden: int | None = None
+    epochs: int = 40
+    min_steps: int = 2000
+    batch_size: int = 256
+    learning_rate: float = 0.01
+    adversary_learning_rate: float = 0.1
+    rate_schedule: str = "cosine"
+    optimizer: str = "adam"
+    l2: float = 1e-4
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         choices: dict[str, dict[str, Any]] = {
