@@ -30,9 +30,9 @@ from evenhand.paper.experiments._claims import (
 )
 from evenhand.paper.experiments._fits import (
     ADULT,
-    METHODS,
     RHOS,
     SEEDS,
+    VARIANTS,
     fit,
     iterations,
     problem,
@@ -245,7 +245,7 @@ def curves(agd, ngd, agd_normal, ngd_normal):
     """Each is a function of the iteration that gives accuracy and rate."""
     rows = []
     for reading in READINGS:
-        for name, f in zip(METHODS, (agd, ngd, agd_normal, ngd_normal), strict=True):
+        for name, f in zip(VARIANTS, (agd, ngd, agd_normal, ngd_normal), strict=True):
             for rho in (ADULT, 0.5):
                 for t in range(1, 101):
                     row = {"reading": reading, "name": name, "rho": rho, "iteration": t}

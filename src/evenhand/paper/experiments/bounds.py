@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,18 +188,15 @@ def _facts(table: pd.DataFrame, reading: str, method: str = NGD) -> pd.DataFrame
     return part.drop_duplicates("seed")
 
 
-def _under(method: str, loss: str) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        part = _series(table, reading, method, loss)
-        last = part[part["t"] == part["t"].max()]
-        text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
-        if last["bound"].min() >= part[part["t"] == part["t"].min()]["measured"].max():
-            text += ", vacuous"
-        if (method, loss) == (NGD, "F"):
-            text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
-        return Finding(text, bool((part["measured"] <= part["bound"]).all()))
-
-    return test
+def _under(table: pd.DataFrame, reading: str, *, method: str, loss: str) -> Finding:
+    part = _series(table, reading, method, loss)
+    last = part[part["t"] == part["t"].max()]
+    text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
+    if last["bound"].min() >= part[part["t"] == part["t"].min()]["measured"].max():
+        text += ", vacuous"
+    if (method, loss) == (NGD, "F"):
+        text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
+    return Finding(text, bool((part["measured"] <= part["bound"]).all()))
 
 
 def _price(table: pd.DataFrame, reading: str) -> Finding:
@@ -248,7 +246,7 @@ BOUNDS = Experiment(
             "Section 6.2.1",
             "measured R_F(t) at most the bound, at every t of a run with the theorem's rates "
             "(vacuous: the bound never falls below the regret at the start)",
-            _under(NGD, "F"),
+            partial(_under, method=NGD, loss="F"),
         ),
         Claim(
             "Assumed: the fairness objective is concave in w and u together, which the proofs use",
@@ -274,7 +272,7 @@ BOUNDS = Experiment(
             "Section 6.2.2",
             "AGD+ on the classification loss alone, without noise: R_C(t) at most "
             "½‖w₀ − w*‖²/A_t at every t (test added after the first full run)",
-            _under(ALONE, "C"),
+            partial(_under, method=ALONE, loss="C"),
         ),
         Claim(
             "The step sizes of Algorithm 2 suit both losses",
@@ -286,13 +284,13 @@ BOUNDS = Experiment(
             "Theorem 6.5: Algorithm 2's classification regret is below its bound",
             "Section 6.2.2",
             "measured R_C(t) at most the bound, at every t",
-            _under(AGD, "C"),
+            partial(_under, method=AGD, loss="C"),
         ),
         Claim(
             "Theorem 6.5: Algorithm 2's fairness regret is below its bound",
             "Section 6.2.2",
             "measured R_F(t) at most the bound, at every t",
-            _under(AGD, "F"),
+            partial(_under, method=AGD, loss="F"),
         ),
     ),
 )
