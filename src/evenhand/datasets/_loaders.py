@@ -38,9 +38,9 @@ def _from_record(
     *,
     sensitive: str | None,
     sensitive_as_input: bool,
-    as_frame: bool,
-    return_X_y_z: bool,
+    **form: bool,
 ) -> Any:
+    """Make inputs, labels and groups of a record's table; ``form`` is for :func:`pack`."""
     attribute = record.attribute(sensitive)
     hidden = () if sensitive_as_input else (attribute.column,)
     numbers = [c for c in record.numbers if c not in hidden]
@@ -50,16 +50,15 @@ def _from_record(
     if sensitive_as_input and attribute.column not in (*record.numbers, *record.categories):
         second = attribute.groups[1]
         X[f"{attribute.name}={second}"] = (z == second).astype(float)
-    return pack(
-        X,
-        (table[record.label] == record.favourable).astype(int),
-        z,
-        numbers=numbers,
-        frame=table,
-        descr=record.datasheet,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _pack(record, table, X, z, numbers, **form)
+
+
+def _pack(
+    record: Dataset, table: pd.DataFrame, X: pd.DataFrame, z: pd.Series, numbers: Any, **form: bool
+) -> Any:
+    """Pack inputs and groups with the labels and the datasheet of the record."""
+    y = (table[record.label] == record.favourable).astype(int)
+    return pack(X, y, z, numbers=numbers, frame=table, descr=record.datasheet, **form)
 
 
 def _coarse(table: pd.DataFrame) -> pd.DataFrame:
@@ -127,16 +126,7 @@ def load_adult(
     z = record.attribute(None).of(table)
     if sensitive_as_input:
         X.insert(1, "sex=Male", (z == "Male").astype(float))
-    return pack(
-        X,
-        (table[record.label] == record.favourable).astype(int),
-        z,
-        numbers=numbers,
-        frame=table,
-        descr=record.datasheet,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _pack(record, table, X, z, numbers, as_frame=as_frame, return_X_y_z=return_X_y_z)
 
 
 @documented(SHARED)
@@ -175,14 +165,7 @@ def load_german(
     >>> X.shape, float(y.mean()), sorted(z.unique())
     ((1000, 55), 0.7, ['female', 'male'])
     """
-    return _from_record(
-        DATASETS["german"],
-        _embedded("german"),
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _from_record(DATASETS["german"], _embedded("german"), **locals())
 
 
 def _fetch(

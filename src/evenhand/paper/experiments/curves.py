@@ -149,20 +149,12 @@ def _faster(table: pd.DataFrame, reading: str, *, rho: float) -> Finding:
     return Finding(f"AGD {words[0]}, NGD {words[1]}", times[0] < times[1])
 
 
-def _final_higher(table: pd.DataFrame, reading: str) -> Finding:
+def _final(table: pd.DataFrame, reading: str, *, what: str, holds: Any) -> Finding:
     agd, ngd = (
-        _curve(table, reading, ADULT, f"{method} modified")["rate"].iloc[-1]
+        _curve(table, reading, ADULT, f"{method} modified")[what].iloc[-1]
         for method in ("AGD", "NGD")
     )
-    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(agd > ngd))
-
-
-def _similar_accuracy(table: pd.DataFrame, reading: str) -> Finding:
-    agd, ngd = (
-        _curve(table, reading, ADULT, f"{method} modified")["accuracy"].iloc[-1]
-        for method in ("AGD", "NGD")
-    )
-    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(abs(agd - ngd) <= 0.02))
+    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(holds(agd, ngd)))
 
 
 def _never_high(table: pd.DataFrame, reading: str) -> Finding:
@@ -281,13 +273,13 @@ CURVES = Experiment(
             "Section 5.2.1",
             "training accuracies at iteration 100, modified update, within 0.02 of each other "
             "(test added after the first full run)",
-            _similar_accuracy,
+            partial(_final, what="accuracy", holds=lambda agd, ngd: abs(agd - ngd) <= 0.02),
         ),
         Claim(
             "AGD's final rate is the higher one on Adult",
             "Section 5.2.1",
             "training rate at iteration 100, modified update: AGD's above NGD's",
-            _final_higher,
+            partial(_final, what="rate", holds=lambda agd, ngd: agd > ngd),
         ),
         Claim(
             "With AGD and the normal update the rate is never high",
