@@ -20,7 +20,7 @@ from evenhand import ComparisonDisplay, FairClassifier, statistical_rate
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
 from evenhand.peers import PEERS, PeerRecord, accuracy_at_rate, compare, summarize
-from evenhand.peers._compare import _Answer, _pick
+from evenhand.peers._compare import Answer, pick
 
 EXTRA = {"zafar": "cvxpy", "oxonfair": "oxonfair", "oxonfair_aware": "oxonfair"}
 EXTRA |= dict.fromkeys(
@@ -135,16 +135,16 @@ def test_each_kind_of_method_meets_its_target(problem):
 
 def test_what_is_picked_for_a_target():
     def answer(name, *counts):
-        return _Answer(name, np.array(counts, dtype=float))
+        return Answer(name, np.array(counts, dtype=float))
 
     # group x label x prediction; selection rates 50/50, 50/25, and nobody
     even = answer("even", [[20, 30], [30, 20]], [[20, 30], [30, 20]])
     sharp = answer("sharp", [[45, 5], [5, 45]], [[50, 0], [25, 25]])
     nobody = answer("nobody", [[50, 0], [50, 0]], [[50, 0], [50, 0]])
     notion = NOTIONS["statistical_parity"](2)
-    assert _pick([even, sharp, nobody], 0.5, notion, 0.01).estimator == "sharp"
-    assert _pick([even, sharp, nobody], 0.8, notion, 0.01).estimator == "even"
-    assert _pick([sharp, nobody], 0.8, notion, 0.01).estimator == "sharp"
+    assert pick([even, sharp, nobody], 0.5, notion, 0.01).estimator == "sharp"
+    assert pick([even, sharp, nobody], 0.8, notion, 0.01).estimator == "even"
+    assert pick([sharp, nobody], 0.8, notion, 0.01).estimator == "sharp"
 
 
 def test_one_failing_method_is_reported(problem):

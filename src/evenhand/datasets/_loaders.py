@@ -13,7 +13,6 @@ from evenhand._extras import documented
 from evenhand.datasets._bunch import SHARED, pack
 from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._fetch import fetch_table
-from evenhand.datasets._readers import READERS
 from evenhand.datasets._records import Dataset
 
 
@@ -177,17 +176,10 @@ def _fetch(
     sensitive: str | None,
     **options: Any,
 ) -> Any:
+    """Fetch the table of a name; ``options`` are for :func:`_from_record`."""
     record = DATASETS[name]
     record.attribute(sensitive)  # a misspelt attribute is found before the network is asked
-    reduce, from_openml = READERS[name]
-    table = fetch_table(
-        record,
-        reduce=reduce,
-        from_openml=from_openml,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-    )
+    table = fetch_table(record, data_home, download_if_missing, source)
     return _from_record(record, table, sensitive=sensitive, **options)
 
 

@@ -68,6 +68,16 @@ def check_min_share(min_share: Any) -> None:
         raise ValueError(f"min_share={min_share!r} must be a number in [0, 0.5).")
 
 
+def best_for(tau: float, accuracy: Any, ratio: Any) -> tuple[int, bool]:
+    """Find the most accurate answer of a ratio of at least τ, else that of the highest ratio.
+
+    The second value says whether τ is reached; an undefined ratio never reaches it.
+    """
+    reached = ratio >= tau
+    merit = np.where(reached, accuracy, -1.0) if reached.any() else np.nan_to_num(ratio, nan=-1.0)
+    return int(np.argmax(merit)), bool(reached.any())
+
+
 def share_within(counts: FloatArray, min_share: float) -> BoolArray:
     """Whether shares of predicted positives are between ``min_share`` and its complement."""
     share = RATES["selection_rate"].per_group(counts)

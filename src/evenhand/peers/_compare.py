@@ -17,11 +17,7 @@ import psutil
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import (
-    check_consistent_length,
-    check_random_state,
-    get_tags,
-)
+from sklearn.utils import check_consistent_length, check_random_state, get_tags
 
 from evenhand._extras import package_version
 from evenhand._sklearn import safe_indexing
@@ -34,7 +30,7 @@ from evenhand.models.inputs import check_labels
 from evenhand.models.progress import job_bar
 from evenhand.peers._registry import PeerRecord, named_peers
 
-__all__ = ["compare"]
+__all__ = ["Answer", "compare", "fit_all", "pick"]
 
 
 _OWN = ("evenhand", "scikit-learn")
@@ -49,7 +45,7 @@ class _Data(NamedTuple):
     transformer: Any
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """A fitted classifier with its counts on the training data."""
 
     estimator: Any
@@ -74,10 +70,10 @@ def _accuracy(counts: Any) -> float:
     return float(overall_accuracy(counts))
 
 
-def _pick(answers: Sequence[_Answer], tau: float, notion: AnyNotion, min_share: float) -> _Answer:
+def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: float) -> Answer:
     """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
 
-    def merit(answer: _Answer) -> tuple[bool, float, float]:
+    def merit(answer: Answer) -> tuple[bool, float, float]:
         rate = float(notion.rate.ratio(answer.counts))
         rate = rate if notion.eligible(answer.counts, min_share) and rate >= 0 else -1.0
         accuracy = _accuracy(answer.counts)
@@ -107,7 +103,7 @@ def _memory() -> Iterator[list[float]]:
         thread.join()
 
 
-def _fit_all(
+def fit_all(
     method: PeerRecord, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
 ) -> Callable[[float], Any]:
     """Fit what the method needs for all τ; return the choice of a fitted classifier for one."""
@@ -126,9 +122,9 @@ def _fit_all(
             models = estimator.fit_path(X, y, sensitive_features=z, bounds=values)
         else:
             models = [fitted(**{name: value}) for value in values]
-        answers = [_Answer(model, counts(model)) for model in models]
+        answers = [Answer(model, counts(model)) for model in models]
         record = NOTIONS[notion](2)
-        return lambda tau: _pick(answers, tau, record, MIN_SHARE).estimator
+        return lambda tau: pick(answers, tau, record, MIN_SHARE).estimator
     estimator = clone(method.make(notion, seed))
     if hasattr(estimator, "at"):
         estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
@@ -184,7 +180,7 @@ def _run(
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             with _memory() as rise:
-                choose = _fit_all(method, notion, taus, seed, X[0], y[0], z[0])
+                choose = fit_all(method, notion, taus, seed, X[0], y[0], z[0])
                 chosen = {tau: choose(tau) for tau in taus}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
             rows = []
@@ -332,15 +328,8 @@ def compare(
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
     ordered += [c for c in frame if c.startswith(names)]
-    ordered += [
-        "eligible",
-        "ineligible",
-        "needs_group",
-        "seconds",
-        "memory_mib",
-        "versions",
-        "error",
-    ]
+    ordered += ["eligible", "ineligible", "needs_group"]
+    ordered += ["seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
     frame = frame.sort_values(

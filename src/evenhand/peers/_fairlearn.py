@@ -16,6 +16,7 @@ from evenhand.peers._base import (
     FloatArray,
     GroupPeer,
     TargetPeer,
+    best_for,
     find_rate,
     share_within,
 )
@@ -228,12 +229,7 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
         ratio = find_rate(self.notion).ratio(self.counts_)
         ratio[~share_within(self.counts_, self.min_share).all(axis=1)] = np.nan
         right = self.counts_[..., 0, 0].sum(axis=1) + self.counts_[..., 1, 1].sum(axis=1)
-        reached = ratio >= self.tau  # never where the ratio is undefined
-        self.feasible_ = bool(reached.any())
-        if self.feasible_:
-            self.best_ = int(np.argmax(np.where(reached, right, -1.0)))
-        else:
-            self.best_ = int(np.argmax(np.where(np.isnan(ratio), -1.0, ratio)))
+        self.best_, self.feasible_ = best_for(self.tau, right, ratio)
         self.rate_ = float(ratio[self.best_])
         self.accuracy_ = float(right[self.best_] / self.counts_[0].sum())
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from evenhand.core.rates import Rate
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
-from evenhand.peers._base import FloatArray, GroupPeer, TargetPeer, find_rate
+from evenhand.peers._base import FloatArray, GroupPeer, TargetPeer, best_for, find_rate
 from evenhand.peers._docs import adapter_docs
 
 __all__ = ["OxonFairClassifier"]
@@ -161,12 +161,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
 
     def _choose(self) -> None:
         scores = self.model_.frontier[0]
-        reached = scores[1] >= self.tau
-        self.feasible_ = bool(reached.any())
-        if self.feasible_:
-            best = int(np.argmax(np.where(reached, scores[0], -1.0)))
-        else:
-            best = int(np.argmax(scores[1]))
+        best, self.feasible_ = best_for(self.tau, scores[0], scores[1])
         self.accuracy_, self.rate_ = float(scores[0][best]), float(scores[1][best])
 
     def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:
