@@ -4,9 +4,6 @@ A solver is a small frozen dataclass with ``init(w)``, which makes its state,
 ``query(state, pace)``, which says where the next moments are wanted, and
 ``step(state, direction, pace)``, which moves on. :func:`solve` is the one loop around them. u
 ascends at the queried point with the step :math:`1/L_u`, or as ``ascend(state, u, rise)`` says.
-
-:data:`SOLVERS` has a record for each name that users can give: the solver, and the problem that it
-is run on.
 """
 
 from __future__ import annotations
@@ -315,14 +312,9 @@ def solve(
 
 @dataclass(frozen=True)
 class SolverRecord:
-    """What a name of :data:`SOLVERS` stands for.
+    """What a name of :data:`SOLVERS` stands for: how to move, and on which problem.
 
-    Parameters
-    ----------
-    solver : Solver
-        How to move.
-    path : Path, optional
-        The multiplier path to walk on instead of playing against the adversary.
+    That is the oracle, a game with the adversary, or the walk along a multiplier path.
     """
 
     solver: Solver
@@ -348,14 +340,10 @@ class SolverRecord:
         max_iter: int,
         step: float | None = None,
     ) -> Iterator[Iteration]:
-        """Run the solver on its problem: the oracle, or the walk along the path over the oracle.
-
-        The multipliers of a path are in its loss already, so there the two gradients are added up,
-        whatever ``rule`` and ``schedule`` say.
-        """
+        """Run :func:`solve` on the problem."""
         problem: Problem = oracle
-        if self.path is not None:
-            problem, rule, schedule = Walk(oracle, self.path, max_iter), normal, _constant
+        if self.path is not None:  # its multipliers are in the loss: the gradients are added up
+            problem, rule, schedule = Walk(oracle, self.path, max_iter), normal, lambda t: 1.0
         return solve(
             problem,
             w,
@@ -365,11 +353,6 @@ class SolverRecord:
             max_iter=max_iter,
             step=step,
         )
-
-
-def _constant(t: int) -> float:
-    """α of a path at any iteration."""
-    return 1.0
 
 
 SOLVERS: dict[str, SolverRecord] = {
