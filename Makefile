@@ -51,7 +51,7 @@ holds: $(VENV)/.peers
 methods: $(VENV)/.demo
 	$(BIN)/python benchmarks/methods.py $(METHODS_ARGS)
 
-reproduce: $(VENV)/.peers
+reproduce: $(VENV)/.paper
 	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)
 
 clean:
@@ -78,6 +78,10 @@ $(VENV)/.track: $(BIN)/python pyproject.toml
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml
 	$(PIP) -e ".[plot,peers]"
+	@touch $@
+
+$(VENV)/.paper: $(BIN)/python pyproject.toml
+	$(PIP) -e ".[paper]"
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml

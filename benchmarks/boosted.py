@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from evenhand import FairBoostedClassifier, FairClassifier, statistical_rate
 from evenhand.datasets import encoded_split, fetch_compas, load_adult, load_german
 from evenhand.models.boosted import default_booster
-from evenhand.peers import METHODS
+from evenhand.peers import PEERS
 
 DATA = {"adult": load_adult, "compas": fetch_compas, "german": load_german}
 SPLITS = {"adult": 5, "compas": 10, "german": 10}
@@ -50,11 +50,11 @@ def methods(params):
         ).set_params(**params),
     }
     if find_spec("oxonfair"):
-        rival = METHODS["oxonfair"].make("statistical_parity", 0).set_params(tau=min(TAUS))
+        rival = PEERS["oxonfair"].make("statistical_parity", 0).set_params(tau=min(TAUS))
         found["OxonFair, linear"] = rival
         # Cuts on the rows that boosting has seen would be cuts for other scores.
         found["OxonFair, boosted"] = (
-            METHODS["oxonfair"]
+            PEERS["oxonfair"]
             .make("statistical_parity", 0)
             .set_params(tau=min(TAUS), estimator=default_booster(), validation_size=0.2)
         )

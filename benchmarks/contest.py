@@ -29,8 +29,8 @@ from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.engines import _rows
-from evenhand.peers import METHODS, FairlearnExponentiatedGradient
-from evenhand.peers._compare import _Answer, _fit_all, _pick
+from evenhand.peers import PEERS, FairlearnExponentiatedGradient
+from evenhand.peers._compare import Answer, fit_all, pick
 
 TAU = 0.8
 # The first is, of these, the most accurate whose training rate reaches 0.8.
@@ -98,7 +98,7 @@ def child(name):
         if name in (SLOW, QUICK):
             model = FairlearnExponentiatedGradient(bound=bound, estimator=base, random_state=0)
             return model.fit(X, y, sensitive_features=z)
-        fitted = _fit_all(METHODS[KEYS[name]], "statistical_parity", [TAU], 0, X, y, z)
+        fitted = fit_all(PEERS[KEYS[name]], "statistical_parity", [TAU], 0, X, y, z)
         return fitted(TAU)
 
     before, times, models = resident(), [], []
@@ -115,8 +115,8 @@ def child(name):
     test = X_test, split.y_test, split.z_test
     found = {"times": times, "memory": peak - before, "test": figures(models[0], *test)[:2]}
     if len(models) > 1:
-        answers = [_Answer(model, figures(model, X, y, z)[2]) for model in models]
-        best = _pick(answers, TAU, NOTIONS["statistical_parity"](2), 0.01).estimator
+        answers = [Answer(model, figures(model, X, y, z)[2]) for model in models]
+        best = pick(answers, TAU, NOTIONS["statistical_parity"](2), 0.01).estimator
         found["best"] = figures(best, *test)[:2]
     print(json.dumps(found))
 

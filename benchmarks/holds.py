@@ -34,7 +34,7 @@ from evenhand.datasets import (
     make_census,
 )
 from evenhand.models.progress import job_bar
-from evenhand.peers import METHODS, compare
+from evenhand.peers import PEERS, compare
 
 TABLES = {"adult": load_adult, "compas": fetch_compas, "german": load_german}
 TITLES = {
@@ -202,7 +202,7 @@ def markdown(name, table, args, lines):
             part = table[(table["method"] == method) & (table["tau"] == tau)]
             if not len(part):
                 continue
-            title = f"`{method}`" if method in SELECTIONS else METHODS[method].name
+            title = f"`{method}`" if method in SELECTIONS else PEERS[method].name
             holds = part["rate"] >= tau  # an undefined rate does not
             rate, accuracy = part["rate"], part["accuracy"]
             cells = [

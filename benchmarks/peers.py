@@ -19,7 +19,7 @@ import pandas as pd
 
 from evenhand import ComparisonDisplay
 from evenhand.datasets import fetch_compas, load_adult, load_german
-from evenhand.peers import METHODS, accuracy_at_rate, compare, summarize
+from evenhand.peers import PEERS, accuracy_at_rate, compare, summarize
 
 DATA = {"adult": load_adult, "compas": fetch_compas, "german": load_german}
 TITLES = {"adult": "Adult (`full`), sex", "compas": "COMPAS, race", "german": "German credit, sex"}
@@ -41,7 +41,7 @@ def run(name, args):
         data.data,
         data.target,
         data.sensitive_features,
-        methods=args.methods or [key for key in METHODS if key != "evenhand_boosted"],
+        methods=args.methods or [key for key in PEERS if key != "evenhand_boosted"],
         taus=TAUS,
         n_splits=args.splits,
         transformer=data.encoder,
@@ -114,7 +114,7 @@ def main():
     parser.add_argument("datasets", nargs="*", default=list(DATA), help="which tables")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--methods", nargs="*", choices=list(METHODS))
+    parser.add_argument("--methods", nargs="*", choices=list(PEERS))
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/comparison")
     args = parser.parse_args()
     mpl.use("Agg")

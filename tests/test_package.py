@@ -1,6 +1,9 @@
 """The package as a whole: what it exports, what it imports, what it says of missing extras."""
 
 import ast
+import importlib
+import inspect
+import itertools
 import json
 import os
 import signal
@@ -130,6 +133,54 @@ def test_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'evenhand\[plot\]'"):
         import_extra("matplotlib.pyplot", "plot")
+
+
+def test_documentation_that_is_shared_is_written_out():
+    from evenhand._extras import documented
+
+    @documented("""
+    X : array-like
+        Inputs,
+        in two lines.
+    OSError
+        If it fails.
+    """)
+    class Thing:
+        """A thing of X.
+
+        X
+            As it says itself.
+        """
+
+        def fit(self, X):
+            """Fit.
+
+            X, OSError
+            X, y
+            """
+
+    assert inspect.getdoc(Thing) == "A thing of X.\n\nX\n    As it says itself."
+    entries = "X : array-like\n    Inputs,\n    in two lines.\nOSError\n    If it fails."
+    assert inspect.getdoc(Thing.fit) == f"Fit.\n\n{entries}\nX, y"
+
+
+@pytest.mark.parametrize("package", ["datasets", "peers"])
+def test_every_parameter_is_documented(package):
+    module = importlib.import_module(f"evenhand.{package}")
+    public = {name: getattr(module, name) for name in module.__all__}
+    methods = ("fit", "fit_path", "predict", "predict_proba", "decision_function", "at")
+    for name, thing in list(public.items()):
+        public |= {f"{name}.{m}": getattr(thing, m) for m in methods if hasattr(thing, m)}
+    for name, thing in public.items():
+        if callable(thing) and not hasattr(thing, "_fields"):
+            lines = inspect.getdoc(thing).splitlines()
+            entries = [
+                {part.strip("* ") for part in line.partition(" : ")[0].split(",")}
+                for line, below in itertools.pairwise(lines)
+                if line[:1].strip() and below.startswith("    ")
+            ]
+            for parameter in set(inspect.signature(thing).parameters) - {"self"}:
+                assert any(parameter in entry for entry in entries), f"{name}: {parameter}"
 
 
 def test_command_line():

@@ -1,14 +1,18 @@
-"""Versions of everything that can matter in a bug report, and the error for a missing extra."""
+"""Versions for a bug report, the error for a missing extra, and documentation that is said once."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from inspect import cleandoc, isclass, isfunction
+from typing import Any, TypeVar
 
-__all__ = ["import_extra", "package_version", "show_versions"]
+__all__ = ["documented", "import_extra", "package_version", "show_versions"]
+
+_T = TypeVar("_T")
 
 _PACKAGES = (
     "evenhand",
@@ -56,3 +60,42 @@ def import_extra(module: str, extra: str) -> Any:
         raise ImportError(
             f"this needs {package}, which is not installed: pip install 'evenhand[{extra}]'."
         ) from error
+
+
+def documented(shared: str) -> Callable[[_T], _T]:
+    """Write out, in the docstring of a function or a class, what many share and is said once.
+
+    Parameters
+    ----------
+    shared : str
+        Entries of a list of parameters, attributes or errors, as they are in a docstring. There, a
+        line of their names with commas between them and nothing indented below stands for them.
+
+    Returns
+    -------
+    callable
+        The decorator; of a class it completes the methods' docstrings, too.
+    """
+    entries: dict[str, list[str]] = {}
+    for line in cleandoc(shared).splitlines():
+        if not line.startswith(" "):
+            entry = entries[line.partition(" : ")[0]] = []
+        entry.append(line)
+
+    def complete(thing: _T) -> _T:
+        for part in (thing, *filter(isfunction, vars(thing).values() if isclass(thing) else ())):
+            if part.__doc__:  # there is none under python -OO
+                part.__doc__ = _write_out(cleandoc(part.__doc__), entries)
+        return thing
+
+    return complete
+
+
+def _write_out(doc: str, entries: Mapping[str, list[str]]) -> str:
+    """Replace lines of names by the names' entries."""
+    lines = [*doc.splitlines(), ""]
+    for i in reversed(range(len(lines) - 1)):
+        names = lines[i].split(", ")
+        if entries.keys() >= set(names) and not lines[i + 1].startswith(" "):
+            lines[i : i + 1] = [line for name in names for line in entries[name]]
+    return "\n".join(lines[:-1])

@@ -9,13 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import FairClassifier, FairnessWarning
-from evenhand.core.multipliers import PATHS, CostSensitivePath, SoftRatePath, Walk
+from evenhand.core.multipliers import CostSensitivePath, SoftRatePath, Walk
 from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.rates import RATES
-from evenhand.core.solvers import AGDPlus, minimize_loss, solve
+from evenhand.core.solvers import SOLVERS, AGDPlus, minimize_loss, solve
 from evenhand.core.updates import normal
 from evenhand.engines.memory import make_oracle
 
+PATHS = {name: record.path for name, record in SOLVERS.items() if record.path is not None}
 LINEAR = [name for name in NOTIONS if all(r.fixed_denominator for r in NOTIONS[name](2).rate.parts)]
 OTHERS = [name for name in NOTIONS if name not in LINEAR]
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from helpers import make_problem
@@ -12,6 +14,7 @@ from evenhand.core.solvers import (
     Extragradient,
     GradientDescent,
     Optimistic,
+    SolverRecord,
     minimize_loss,
     solve,
 )
@@ -53,12 +56,13 @@ class Quadratic:
 
 
 def run(problem, solver, max_iter=300, w=None, rule=normal, schedule=None, step=None):
+    """Iterations of a solver, or of a record on its own problem."""
     w = np.zeros(problem.n_weights) if w is None else w
+    start = solver.run if isinstance(solver, SolverRecord) else partial(solve, solver=solver)
     return list(
-        solve(
+        start(
             problem,
             w,
-            solver=solver,
             rule=rule,
             schedule=schedule or power_schedule(0.1, 0.5),
             max_iter=max_iter,
@@ -106,6 +110,7 @@ def test_printed_acceleration_is_an_average_of_descent():
         w = w - a * problem.h * (w - problem.best)
         points.append(w)
         weights.append(a)
+        assert (iteration.weight, iteration.total) == pytest.approx((a, sum(weights)))
         np.testing.assert_allclose(iteration.q, np.average(points, axis=0, weights=weights))
 
 
@@ -176,7 +181,7 @@ def test_divergence_ends_the_run_before_anything_is_infinite(name):
     oracle = make_oracle(X, y, z, notion=statistical_parity())
     for step in (1e3, 1e30, 1e300):
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            iterations = run(oracle, SOLVERS[name](), step=step, rule=modified)
+            iterations = run(oracle, SOLVERS[name], step=step, rule=modified)
         assert all(np.isfinite(i.q).all() and np.isfinite(i.u).all() for i in iterations)
 
 
@@ -185,7 +190,7 @@ def test_divergence_ends_the_run_before_anything_is_infinite(name):
 def test_solvers_are_deterministic(name, rule):
     X, y, z = make_problem()
     a, b = (
-        run(make_oracle(X, y, z, notion=statistical_parity()), SOLVERS[name](), 20, rule=rule)
+        run(make_oracle(X, y, z, notion=statistical_parity()), SOLVERS[name], 20, rule=rule)
         for _ in range(2)
     )
     np.testing.assert_array_equal(a[-1].q, b[-1].q)

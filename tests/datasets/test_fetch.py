@@ -25,7 +25,7 @@ from sklearn.utils import Bunch
 from evenhand.datasets import (
     DATASETS,
     _fetch,
-    _loaders,
+    _readers,
     encoded_split,
     fetch_bank,
     fetch_compas,
@@ -192,7 +192,7 @@ def small(monkeypatch):
         archive = replace(
             record.archive, sha256=hashlib.sha256(content).hexdigest(), size=len(content)
         )
-        table = _loaders._READERS[name][0](data)[record.columns]
+        table = _readers.READERS[name][0](data)[record.columns]
         text = _fetch.canonical(table)
         pins = {"table_sha256": hashlib.sha256(text).hexdigest(), "archive": archive} | changes
         monkeypatch.setitem(DATASETS, name, replace(record, **pins))

@@ -30,27 +30,21 @@ from evenhand.paper.experiments._claims import (
 )
 from evenhand.paper.experiments._fits import (
     ADULT,
-    METHODS,
     RHOS,
     SEEDS,
+    VARIANTS,
     fit,
     iterations,
     problem,
     split,
 )
-from evenhand.paper.experiments._runner import _sources, run_experiments, versions
+from evenhand.paper.experiments._runner import code_hashes, package_hash, run_experiments, versions
 
 mpl.use("Agg")
 READINGS = (PRINTED, RIDGE, CORRECTED)
 
 
 # The runner --------------------------------------------------------------------------------------
-
-FACTOR = 2
-
-
-def double(x):
-    return FACTOR * x
 
 
 def draw_nothing(table):
@@ -69,7 +63,7 @@ def toy(tmp_path):
             file.write(f"{x}\n")
         if trap.exists() and x == 2:
             raise KeyboardInterrupt
-        return [{"y": double(x)}, {"y": -double(x)}]
+        return [{"y": 2 * x}, {"y": -2 * x}]
 
     claim = Claim("y is even", "nowhere", "y % 2 == 0", lambda t, r: Finding("even", True))
     experiment = Experiment(
@@ -145,16 +139,29 @@ def test_a_broken_cell_is_run_again(toy, tmp_path):
         assert len(runs(log)) == 5 + i
 
 
-def test_changed_code_or_constant_is_other_content(toy, tmp_path, monkeypatch):
+def test_changed_code_is_other_content(toy, tmp_path, monkeypatch):
     experiment, log, _ = toy
     list(run_experiments([experiment], tmp_path, quick=True))
-    monkeypatch.setitem(globals(), "FACTOR", 3)  # used by run's helper
-    monkeypatch.setattr("evenhand.paper.experiments._runner._OURS", ("test_experiments", "tests"))
-    list(run_experiments([experiment], tmp_path, quick=True))
-    assert runs(log) == ["0", "0"]
-    monkeypatch.setitem(globals(), "double", lambda x: 5 * x)
-    list(run_experiments([experiment], tmp_path, quick=True))
-    assert runs(log) == ["0", "0", "0"]
+    changed = code_hashes() | {"peers": "another"}
+    monkeypatch.setattr("evenhand.paper.experiments._runner.code_hashes", lambda: changed)
+    for _ in range(2):
+        list(run_experiments([experiment], tmp_path, quick=True))
+        assert runs(log) == ["0", "0"]
+
+
+def test_a_package_is_hashed_by_names_and_contents(tmp_path):
+    module = tmp_path / "inner" / "a.py"
+    module.parent.mkdir()
+    module.write_text("FACTOR = 2")
+    hashes = [package_hash(tmp_path)]
+    (module.parent / "__pycache__").mkdir()
+    (module.parent / "__pycache__" / "a.pyc").write_text("compiled")
+    assert package_hash(tmp_path) == hashes[0]
+    module.write_text("FACTOR = 3")
+    hashes.append(package_hash(tmp_path))
+    module.rename(module.with_name("b.py"))
+    hashes.append(package_hash(tmp_path))
+    assert len(set(hashes)) == 3
 
 
 def test_experiments_are_written_as_they_become_complete(toy, tmp_path):
@@ -238,7 +245,7 @@ def curves(agd, ngd, agd_normal, ngd_normal):
     """Each is a function of the iteration that gives accuracy and rate."""
     rows = []
     for reading in READINGS:
-        for name, f in zip(METHODS, (agd, ngd, agd_normal, ngd_normal), strict=True):
+        for name, f in zip(VARIANTS, (agd, ngd, agd_normal, ngd_normal), strict=True):
             for rho in (ADULT, 0.5):
                 for t in range(1, 101):
                     row = {"reading": reading, "name": name, "rho": rho, "iteration": t}
@@ -495,12 +502,10 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
 
 def test_what_a_cell_is_called_does_not_depend_on_the_process():
     code = (
-        "import json; from evenhand.paper.experiments import EXPERIMENTS as E;"
-        "from evenhand.paper.experiments._runner import _sources;"
-        "print(json.dumps([_sources(e.run, {}) for e in E.values()], sort_keys=True))"
+        "import json; from evenhand.paper.experiments._runner import code_hashes;"
+        "print(json.dumps(code_hashes(), sort_keys=True))"
     )
-    here = json.dumps([_sources(e.run, {}) for e in EXPERIMENTS.values()], sort_keys=True)
-    assert " at 0x" not in here
+    here = json.dumps(code_hashes(), sort_keys=True)
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert there.stdout.strip() == here
 
@@ -509,8 +514,14 @@ def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no experiment 'nonsense'; there are: data, curves"):
         reproduce(["nonsense"], out=tmp_path / "x")
     monkeypatch.setattr(reproducing, "find_spec", lambda package: None)
-    with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[peers\]"):
+    with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[paper\]"):
         reproduce(["rivals"], out=tmp_path / "x")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = CliRunner().invoke(app, ["reproduce", "data", "--out", str(tmp_path / "x")])
+    assert done.exit_code == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert "this needs matplotlib" in line
+    assert "pip install 'evenhand[paper]'" in line
     assert not (tmp_path / "x").exists()
 
 

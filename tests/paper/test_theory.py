@@ -33,7 +33,6 @@ from evenhand.paper.theory import (
     price_contraction,
     price_expression,
     price_of_fairness,
-    step_totals,
 )
 from evenhand.paper.theory._runs import _smoothness_f
 
@@ -259,8 +258,8 @@ def test_agd_theorems_on_quadratics(alpha, seed):
             max_iter=200,
         )
     )
-    totals = step_totals(problem, run)
-    k = constants(problem, run, w_optimum=problem.a, fair=fair, totals=totals)
+    totals = np.array([it.total for it in run])
+    k = constants(problem, run, w_optimum=problem.a, fair=fair)
     frame = measured_regrets(
         problem,
         run,
@@ -297,7 +296,7 @@ def test_plain_accelerated_descent_obeys_its_bound_without_noise():
             max_iter=100,
         )
     )
-    totals = step_totals(problem, run)
+    totals = np.array([it.total for it in run])
     k = replace(TWO, R=0.0)
     bound = agd_classification_bound(totals, k, alpha=0.0, distance=bregman(start, problem.a))
     loss = [problem.evaluate(it.q, it.u).loss_c for it in run]
@@ -320,7 +319,7 @@ def test_the_price_is_no_lower_bound(reading):
     assert regret < 1e-6 < price_of_fairness(epsilon, k, c=0.0, reading=reading)
 
 
-def test_step_totals_are_those_of_the_solver():
+def test_the_weights_of_the_steps_are_those_of_the_solver():
     problem = oracle()
     alpha = 0.1
     options = {"rule": RULES["modified"], "schedule": lambda t: alpha / t, "max_iter": 20}
@@ -333,8 +332,10 @@ def test_step_totals_are_those_of_the_solver():
         np.testing.assert_allclose(state.q, it.q, atol=1e-12)
         steepness = it.moments.steepness
         seen.append(state.total)
-    np.testing.assert_allclose(step_totals(problem, run), seen)
-    assert step_totals(problem, run, step=0.5)[0] == 0.5
+    np.testing.assert_allclose([it.total for it in run], seen)
+    np.testing.assert_allclose(np.cumsum([it.weight for it in run]), seen)
+    first = next(solve(problem, np.zeros(problem.n_weights), solver=solver, step=0.5, **options))
+    assert first.total == 0.5
 
 
 def test_constants_by_hand():

@@ -19,8 +19,8 @@ import matplotlib.pyplot as plt
 from evenhand import ComparisonDisplay, FairClassifier, statistical_rate
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
-from evenhand.peers import METHODS, Method, accuracy_at_rate, compare, summarize
-from evenhand.peers._compare import _Answer, _pick
+from evenhand.peers import PEERS, PeerRecord, accuracy_at_rate, compare, summarize
+from evenhand.peers._compare import Answer, pick
 
 EXTRA = {"zafar": "cvxpy", "oxonfair": "oxonfair", "oxonfair_aware": "oxonfair"}
 EXTRA |= dict.fromkeys(
@@ -107,7 +107,7 @@ def test_each_kind_of_method_meets_its_target(problem):
     Cut.fits = Targeted.fits = 0
     cuts = (-1.0, 0.0, 1.0)
     methods = {
-        "knob": Method("knob", lambda n, s: Cut(), path={"cut": cuts}),
+        "knob": PeerRecord("knob", lambda n, s: Cut(), path={"cut": cuts}),
         "targeted": Targeted(),
         "fixed": Cut(0.25),
         "ours": FairClassifier(),
@@ -135,16 +135,16 @@ def test_each_kind_of_method_meets_its_target(problem):
 
 def test_what_is_picked_for_a_target():
     def answer(name, *counts):
-        return _Answer(name, np.array(counts, dtype=float))
+        return Answer(name, np.array(counts, dtype=float))
 
     # group x label x prediction; selection rates 50/50, 50/25, and nobody
     even = answer("even", [[20, 30], [30, 20]], [[20, 30], [30, 20]])
     sharp = answer("sharp", [[45, 5], [5, 45]], [[50, 0], [25, 25]])
     nobody = answer("nobody", [[50, 0], [50, 0]], [[50, 0], [50, 0]])
     notion = NOTIONS["statistical_parity"](2)
-    assert _pick([even, sharp, nobody], 0.5, notion, 0.01).estimator == "sharp"
-    assert _pick([even, sharp, nobody], 0.8, notion, 0.01).estimator == "even"
-    assert _pick([sharp, nobody], 0.8, notion, 0.01).estimator == "sharp"
+    assert pick([even, sharp, nobody], 0.5, notion, 0.01).estimator == "sharp"
+    assert pick([even, sharp, nobody], 0.8, notion, 0.01).estimator == "even"
+    assert pick([sharp, nobody], 0.8, notion, 0.01).estimator == "sharp"
 
 
 def test_one_failing_method_is_reported(problem):
@@ -189,7 +189,7 @@ def test_every_method_runs(notion):
     german = load_german()
     wanted = [
         key
-        for key, method in METHODS.items()
+        for key, method in PEERS.items()
         if notion in (method.notions or NOTIONS) and _installed(EXTRA.get(key))
     ]
     one_rate = {"celis", "group_thresholds"} if notion != "equalized_odds" else set()
@@ -200,7 +200,7 @@ def test_every_method_runs(notion):
         german.target.iloc[part],
         german.sensitive_features.iloc[part],
         transformer=german.encoder,
-        methods={key: _short(METHODS[key]) for key in wanted},
+        methods={key: _short(PEERS[key]) for key in wanted},
         notion=notion,
         taus=[0.7, 0.9],
         n_splits=1,
@@ -230,7 +230,7 @@ def _short(method):
         return estimator
 
     path = {name: values[:2] for name, values in method.path.items()}
-    return Method(method.name, make, path, method.notions, method.packages)
+    return PeerRecord(method.name, make, path, method.notions, method.packages)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,10 @@ def _short(method):
         ({"methods": []}, "methods is empty"),
         ({"methods": {"x": LogisticRegression()}}, "'x' has no fit"),
         ({"methods": ["reweighing"], "notion": "false_discovery"}, "'reweighing' is not made for"),
-        ({"methods": {"x": Method("x", lambda n, s: Cut(), {"cat": [1]})}}, "one parameter of its"),
+        (
+            {"methods": {"x": PeerRecord("x", lambda n, s: Cut(), {"cat": [1]})}},
+            "one parameter of its",
+        ),
         ({"notion": "luck"}, "notion='luck'; use one of 'statistical_parity'"),
         ({"taus": [0.8, 1.2]}, r"taus=\[0.8, 1.2\]"),
         ({"taus": []}, "give at least one"),

@@ -128,7 +128,7 @@ class SoftRateGap:
     rate: Rate
     soft = True
 
-    def _rates(self, cells: CellSums) -> tuple[FloatArray, FloatArray]:
+    def rates(self, cells: CellSums) -> tuple[FloatArray, FloatArray]:
         """Soft rate of each group and its gradient."""
         positive, d_positive = cells.value, cells.vector
         count = np.stack([cells.weight - positive, positive], axis=-1)
@@ -143,13 +143,13 @@ class SoftRateGap:
 
     def __call__(self, w: FloatArray, cells: CellSums) -> tuple[float, FloatArray]:
         """Penalty and its gradient at w."""
-        rate, gradient = self._rates(cells)
+        rate, gradient = self.rates(cells)
         penalty, slope = _spread(rate, cells.weight.sum(axis=1))
         return penalty, slope @ gradient
 
     def scale(self, cells: CellSums) -> float:
         r""":math:`\|\nabla D(0)\|^2`; cells are those at w = 0."""
-        return _pair_scale(self._rates(cells)[1], cells.weight.sum(axis=1))
+        return _pair_scale(self.rates(cells)[1], cells.weight.sum(axis=1))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.rates import Rate
 
-__all__ = ["PATHS", "CostSensitivePath", "Path", "SoftRatePath", "Walk"]
+__all__ = ["CostSensitivePath", "Path", "SoftRatePath", "Walk"]
 
 FloatArray = NDArray[Any]
 
@@ -70,7 +70,7 @@ class _Penalty:
         """Sum and its gradient at w."""
         value, gradient = 0.0, np.zeros_like(w)
         for rate, c in zip(self.rates, self.weights, strict=True):
-            soft, slope = SoftRateGap(rate)._rates(cells)
+            soft, slope = SoftRateGap(rate).rates(cells)
             value, gradient = value + float(c @ soft), gradient + c @ slope
         return value, gradient
 
@@ -96,13 +96,13 @@ class SoftRatePath:
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
         """Moments of the penalised loss: ``grad_f`` is that of the penalty, downwards."""
         rates = oracle.notion.rate.parts
-        half = oracle._cells[0].weight[..., None] / [2, 2]
+        half = oracle.cells[0].weight[..., None] / [2, 2]
         bottom = np.stack([rate.fractions(half)[1] for rate in rates])
         penalty = _Penalty(rates, 2 * kappa * bottom / oracle.total)
         first = oracle.notion.parts[:1]  # its adversary is there in name only
         view = copy(oracle)
         view.gaps, view.kappas = [penalty], [1.0]
-        view.asked, view._cells = oracle.asked[:1], oracle._cells[:1]
+        view.asked, view.cells = oracle.asked[:1], oracle.cells[:1]
         view.game = oracle.game._replace(notions=first, soft=(first[0].favourable,))
         m = view.evaluate(w, np.zeros(oracle.game.guess.n_outputs * first[0].n_features))
         return m._replace(loss_w=m.loss_w + m.loss_u)  # less the adversary's part
@@ -166,10 +166,6 @@ class CostSensitivePath:
     def smoothness(self, oracle: Oracle, kappa: FloatArray) -> float:
         r""":math:`L_1 \max_{jy} |v_{jy}|`."""
         return oracle.smoothness * max(float(np.abs(self.costs(oracle.notion, kappa)).max()), 1.0)
-
-
-PATHS: dict[str, Path] = {"soft_rate": SoftRatePath(), "cost_sensitive": CostSensitivePath()}
-"""Paths by the name of ``FairClassifier(solver=...)``."""
 
 
 class Walk:

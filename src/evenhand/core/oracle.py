@@ -162,11 +162,11 @@ class Oracle:
 
         # What never changes: the cells of each notion's view, with the inputs times the derivatives
         # of its label's score, less the mean of all labels' scores, in the scores.
-        self._cells = [self._one_label(every[:k], part.favourable) for part in notion.parts]
+        self.cells = [self._one_label(every[:k], part.favourable) for part in notion.parts]
         self.asked = np.array(
             [
                 cells.weight[:, list(part.labels)].sum()
-                for cells, part in zip(self._cells, notion.parts, strict=True)
+                for cells, part in zip(self.cells, notion.parts, strict=True)
             ]
         )
         self.column_size = self.rows.reduce(np.maximum, column_size)
@@ -174,7 +174,7 @@ class Oracle:
         self.smoothness = 1.02 * self._curvature() + l2
         scales = [
             gap.scale(self._at_zero(cells) if gap.soft else cells)
-            for gap, cells in zip(self.gaps, self._cells, strict=True)
+            for gap, cells in zip(self.gaps, self.cells, strict=True)
         ]
         # Groups that do not differ leave nothing to regularise.
         self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
@@ -259,7 +259,7 @@ class Oracle:
         soft_vector = sums.x_r[game.outputs * (1 + K) :].reshape(-1, game.groups, 2, n)
         soft_value = sums.soft.reshape(-1, game.groups, 2)
         found = []
-        for notion, gap, cells in zip(notions, self.gaps, self._cells, strict=True):
+        for notion, gap, cells in zip(notions, self.gaps, self.cells, strict=True):
             if gap.soft:
                 i = game.soft.index(notion.favourable)
                 cells = CellSums(cells.weight, soft_value[i], soft_vector[i])

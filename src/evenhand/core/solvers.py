@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from evenhand.core.oracle import Moments
-from evenhand.core.updates import Rule, Schedule
+from evenhand.core.multipliers import CostSensitivePath, Path, SoftRatePath, Walk
+from evenhand.core.notions import AnyNotion
+from evenhand.core.oracle import Moments, Oracle
+from evenhand.core.updates import Rule, Schedule, normal
 
 __all__ = [
     "SOLVERS",
@@ -31,6 +33,7 @@ __all__ = [
     "Optimistic",
     "Pace",
     "Problem",
+    "SolverRecord",
     "State",
     "minimize_loss",
     "solve",
@@ -72,8 +75,8 @@ class State:
     """Where a solver stands.
 
     ``q`` is the answer so far, ``p`` the queried point, ``w`` the mirror point, ``a`` the weight of
-    the coming step and ``total`` the sum of the past ones; ``last`` is what a solver remembers of
-    the iteration before.
+    the step and ``total`` the sum of the weights of the steps taken; ``last`` is what a solver
+    remembers of the iteration before.
     """
 
     w: FloatArray
@@ -101,25 +104,25 @@ class Solver(Protocol):
         """Move the adversary, whose gradient step would be ``rise``."""
 
 
-class PlainAscent:
-    """The adversary takes its gradient step."""
-
-    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
-        """Rise."""
-        return state, u + rise
-
-
-@dataclass(frozen=True)
-class GradientDescent(PlainAscent):
-    r""":math:`w_t = w_{t-1} - d(w_{t-1}) / L_t` (the paper's Algorithm 1)."""
+class _Descent:
+    """What most solvers do: start at w, ask at the mirror point, and u takes its gradient step."""
 
     def init(self, w: FloatArray) -> State:
         """State before the first iteration."""
         return State(w, w, w)
 
     def query(self, state: State, pace: Pace) -> State:
-        """Ask at the current weights."""
+        """Ask at the mirror point."""
         return replace(state, p=state.w)
+
+    def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
+        """Move the adversary by its gradient step."""
+        return state, u + rise
+
+
+@dataclass(frozen=True)
+class GradientDescent(_Descent):
+    r""":math:`w_t = w_{t-1} - d(w_{t-1}) / L_t` (the paper's Algorithm 1)."""
 
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
         """One descent step."""
@@ -128,7 +131,7 @@ class GradientDescent(PlainAscent):
 
 
 @dataclass(frozen=True)
-class AGDPlus(PlainAscent):
+class AGDPlus(_Descent):
     r"""AGD+ of Cohen, Diakonikolas and Orecchia, with :math:`\psi = \tfrac12\|\cdot\|^2`.
 
     .. math::
@@ -140,10 +143,6 @@ class AGDPlus(PlainAscent):
     :math:`a_t^2 / A_t = 1/L_t` for any sequence :math:`L_t`. The guarantee
     :math:`f(q_t) - f(w^*) \le \tfrac12\|w_0 - w^*\|^2 / A_t` is about q.
     """
-
-    def init(self, w: FloatArray) -> State:
-        """State before the first iteration."""
-        return State(w, w, w)
 
     def query(self, state: State, pace: Pace) -> State:
         """Ask between the answer and the mirror point."""
@@ -158,21 +157,13 @@ class AGDPlus(PlainAscent):
 
 
 @dataclass(frozen=True)
-class AGDPrinted(PlainAscent):
+class AGDPrinted(_Descent):
     r"""The paper's Algorithm 2 to the letter.
 
     The gradient is taken at :math:`w_{t-1}`, not at :math:`p_t`, and
     :math:`a_t = 1/(\alpha_t L_1 L_2 \sqrt t)`, so q is a plain average of descent iterates and
     nothing is accelerated. Kept so that the paper's claims can be tested as printed.
     """
-
-    def init(self, w: FloatArray) -> State:
-        """State before the first iteration."""
-        return State(w, w, w)
-
-    def query(self, state: State, pace: Pace) -> State:
-        """Ask at the mirror point."""
-        return replace(state, p=state.w)
 
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
         """Move the mirror point and average it into the answer."""
@@ -181,7 +172,7 @@ class AGDPrinted(PlainAscent):
 
 
 @dataclass(frozen=True)
-class Extragradient:
+class Extragradient(_Descent):
     r"""Korpelevich's method: a step to look, and a step from where one was.
 
     .. math:: \bar w_t = w_t - d(w_t)/L_t, \qquad w_{t+1} = w_t - d(\bar w_t)/L_t .
@@ -189,10 +180,6 @@ class Extragradient:
     and the adversary likewise, upwards. Each evaluation is an iteration, so every second one moves
     the answer.
     """
-
-    def init(self, w: FloatArray) -> State:
-        """State before the first iteration."""
-        return State(w, w, w)
 
     def query(self, state: State, pace: Pace) -> State:
         """Ask at the weights, then at the point looked at."""
@@ -213,21 +200,13 @@ class Extragradient:
 
 
 @dataclass(frozen=True)
-class Optimistic:
+class Optimistic(_Descent):
     r"""Optimistic descent: the last direction stands for the look ahead.
 
     .. math:: w_{t+1} = w_t - (2 d(w_t) - d(w_{t-1}))/L_t ,
 
     and the adversary likewise, upwards.
     """
-
-    def init(self, w: FloatArray) -> State:
-        """State before the first iteration."""
-        return State(w, w, w)
-
-    def query(self, state: State, pace: Pace) -> State:
-        """Ask at the current weights."""
-        return replace(state, p=state.w)
 
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
         """Move along the direction, extrapolated."""
@@ -244,23 +223,15 @@ class Optimistic:
 def _average(state: State, w: FloatArray, a: float) -> State:
     total = state.total + a
     share = a / total
-    return replace(state, w=w, q=(1 - share) * state.q + share * w, total=total)
-
-
-SOLVERS: dict[str, Callable[[], Solver]] = {
-    "gd": GradientDescent,
-    "agd": AGDPlus,
-    "agd_printed": AGDPrinted,
-    "extragradient": Extragradient,
-    "optimistic": Optimistic,
-}
-"""Solvers by name."""
+    return replace(state, w=w, q=(1 - share) * state.q + share * w, a=a, total=total)
 
 
 class Iteration(NamedTuple):
-    """One iteration: the moments at the queried point and the answer after the step.
+    r"""One iteration: the moments at the queried point and the answer after the step.
 
-    ``evaluations`` is how many passes over the data it took.
+    ``evaluations`` is how many passes over the data it took. ``weight`` is :math:`a_t`, the step's
+    weight in the answer of a solver that averages, and ``total`` is
+    :math:`A_t = \sum_{i \le t} a_i`; both are 0 for a solver that does not.
     """
 
     t: int
@@ -270,6 +241,8 @@ class Iteration(NamedTuple):
     q: FloatArray
     u: FloatArray
     evaluations: int = 1
+    weight: float = 0.0
+    total: float = 0.0
 
 
 # A classification loss this many times the first one, or a weight this large, is going nowhere.
@@ -334,7 +307,64 @@ def solve(
             and np.abs(u).max() < DIVERGED_WEIGHT
         ):
             return
-        yield Iteration(t, alpha, moments, direction, state.q, u)
+        yield Iteration(t, alpha, moments, direction, state.q, u, weight=state.a, total=state.total)
+
+
+@dataclass(frozen=True)
+class SolverRecord:
+    """What a name of :data:`SOLVERS` stands for: how to move, and on which problem.
+
+    That is the oracle, a game with the adversary, or the walk along a multiplier path.
+    """
+
+    solver: Solver
+    path: Path | None = None
+
+    @property
+    def two_labels_only(self) -> bool:
+        """Whether it is for two labels only, as paths are."""
+        return self.path is not None
+
+    def check(self, notion: AnyNotion) -> None:
+        """Refuse a notion that it cannot serve."""
+        if self.path is not None:
+            self.path.check(notion)
+
+    def run(
+        self,
+        oracle: Oracle,
+        w: FloatArray,
+        *,
+        rule: Rule,
+        schedule: Schedule,
+        max_iter: int,
+        step: float | None = None,
+    ) -> Iterator[Iteration]:
+        """Run :func:`solve` on the problem."""
+        problem: Problem = oracle
+        if self.path is not None:  # its multipliers are in the loss: the gradients are added up
+            problem, rule, schedule = Walk(oracle, self.path, max_iter), normal, lambda t: 1.0
+        return solve(
+            problem,
+            w,
+            solver=self.solver,
+            rule=rule,
+            schedule=schedule,
+            max_iter=max_iter,
+            step=step,
+        )
+
+
+SOLVERS: dict[str, SolverRecord] = {
+    "gd": SolverRecord(GradientDescent()),
+    "agd": SolverRecord(AGDPlus()),
+    "agd_printed": SolverRecord(AGDPrinted()),
+    "extragradient": SolverRecord(Extragradient()),
+    "optimistic": SolverRecord(Optimistic()),
+    "soft_rate": SolverRecord(AGDPlus(), SoftRatePath()),
+    "cost_sensitive": SolverRecord(AGDPlus(), CostSensitivePath()),
+}
+"""Solvers by the name of ``FairClassifier(solver=...)``."""
 
 
 def minimize_loss(

@@ -4,6 +4,7 @@ What belongs here loads, fetches or makes a table whose columns and favourable l
 does not: reading anybody's own table (:mod:`evenhand.tables`).
 """
 
+from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._correlation import with_correlation
 from evenhand.datasets._loaders import (
     fetch_bank,
@@ -13,7 +14,7 @@ from evenhand.datasets._loaders import (
     load_adult,
     load_german,
 )
-from evenhand.datasets._records import DATASETS, Archive, Dataset, Sensitive
+from evenhand.datasets._records import Archive, Dataset, Sensitive
 from evenhand.datasets._split import Split, encoded_split, stratified_rows
 from evenhand.datasets._synthetic import census_chunks, make_census, make_counterexample
 

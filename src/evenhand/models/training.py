@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
-from evenhand.core.multipliers import PATHS, Walk
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
-from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss
 from evenhand.core.trajectory import Trajectory
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.engines.memory import MemoryRows
@@ -257,8 +256,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
         rows = merge_alike(rows)
     n_labels = len(rows.classes)
     notion = settings.notion_of(n_labels, settings.favourable(rows.classes))
-    if method.solver in PATHS:
-        PATHS[method.solver].check(notion)
+    SOLVERS[method.solver].check(notion)
     return Oracle(
         _source(rows, settings),
         notion=notion,
@@ -318,7 +316,14 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 trajectory.keep(starts["optimum"])
             for leg in legs:
                 t = 0
-                for iteration in _leg(oracle, settings, starts[leg]):
+                for iteration in SOLVERS[method.solver].run(
+                    oracle,
+                    starts[leg],
+                    rule=RULES[method.update],
+                    schedule=power_schedule(method.alpha, method.alpha_power),
+                    max_iter=method.max_iter,
+                    step=method.step,
+                ):
                     t = iteration.t
                     n_iter += 1
                     trajectory.add(f"from {leg}", iteration, keep=t in kept)
@@ -336,30 +341,6 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
         trajectory.keep(starts["zero"])
     unswept: Any = None
     return Run(trajectory, unswept, max(n_iter, 1), trouble, interrupted)
-
-
-def _leg(oracle: Oracle, settings: Settings, start: NDArray[np.float64]) -> Iterator[Iteration]:
-    """Give the iterations of the chosen solver from a start."""
-    method = settings.method
-    if method.solver in PATHS:
-        return solve(
-            Walk(oracle, PATHS[method.solver], method.max_iter),
-            start,
-            solver=SOLVERS["agd"](),
-            rule=RULES["normal"],
-            schedule=lambda t: 1.0,
-            max_iter=method.max_iter,
-            step=method.step,
-        )
-    return solve(
-        oracle,
-        start,
-        solver=SOLVERS[method.solver](),
-        rule=RULES[method.update],
-        schedule=power_schedule(method.alpha, method.alpha_power),
-        max_iter=method.max_iter,
-        step=method.step,
-    )
 
 
 def _parts(

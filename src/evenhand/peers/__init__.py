@@ -4,12 +4,6 @@ What belongs here is somebody else's method, or runs several on the same splits.
 of evenhand's own to fit (:mod:`evenhand.core`, :mod:`evenhand.models`).
 """
 
-from evenhand.peers._adapters import (
-    FairlearnExponentiatedGradient,
-    FairlearnGridSearch,
-    FairlearnThresholdOptimizer,
-    OxonFairClassifier,
-)
 from evenhand.peers._baselines import (
     AccuracyOnly,
     ConstantClassifier,
@@ -18,13 +12,21 @@ from evenhand.peers._baselines import (
     Reweighing,
 )
 from evenhand.peers._celis import CelisClassifier
-from evenhand.peers._compare import METHODS, Method, compare
+from evenhand.peers._compare import compare
+from evenhand.peers._fairlearn import (
+    FairlearnExponentiatedGradient,
+    FairlearnGridSearch,
+    FairlearnThresholdOptimizer,
+)
+from evenhand.peers._mistreatment import ZafarMistreatmentClassifier
+from evenhand.peers._oxonfair import OxonFairClassifier
+from evenhand.peers._registry import PEERS, PeerRecord
 from evenhand.peers._summary import accuracy_at_rate, summarize
-from evenhand.peers._zafar import ZafarClassifier, ZafarMistreatmentClassifier
+from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
 
 __all__ = [
-    "METHODS",
+    "PEERS",
     "AccuracyOnly",
     "CelisClassifier",
     "ConstantClassifier",
@@ -33,8 +35,8 @@ __all__ = [
     "FairlearnThresholdOptimizer",
     "FairnessOnly",
     "GroupThresholds",
-    "Method",
     "OxonFairClassifier",
+    "PeerRecord",
     "Reweighing",
     "ZafarClassifier",
     "ZafarMistreatmentClassifier",

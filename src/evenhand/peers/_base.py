@@ -1,6 +1,6 @@
-"""What the comparators share: how rows come in, how answers go out, and targets.
+"""What the peers share: how rows come in, how answers go out, targets, and documentation.
 
-:class:`Peer` has the public methods and their documentation; a comparator fills in the hooks.
+:class:`Peer` has the public methods and their documentation; a peer fills in the hooks.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from evenhand.models.inputs import (
     code_rows,
     find_groups,
 )
+from evenhand.peers._docs import peer_docs
 
 __all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 
@@ -67,6 +68,16 @@ def check_min_share(min_share: Any) -> None:
         raise ValueError(f"min_share={min_share!r} must be a number in [0, 0.5).")
 
 
+def best_for(tau: float, accuracy: Any, ratio: Any) -> tuple[int, bool]:
+    """Find the most accurate answer of a ratio of at least τ, else that of the highest ratio.
+
+    The second value says whether τ is reached; an undefined ratio never reaches it.
+    """
+    reached = ratio >= tau
+    merit = np.where(reached, accuracy, -1.0) if reached.any() else np.nan_to_num(ratio, nan=-1.0)
+    return int(np.argmax(merit)), bool(reached.any())
+
+
 def share_within(counts: FloatArray, min_share: float) -> BoolArray:
     """Whether shares of predicted positives are between ``min_share`` and its complement."""
     share = RATES["selection_rate"].per_group(counts)
@@ -98,8 +109,9 @@ def _two_columns(positive: FloatArray) -> FloatArray:
     return np.column_stack([1 - positive, positive])
 
 
+@peer_docs
 class Peer(ClassifierMixin, BaseEstimator, ABC):
-    """Base of the comparators: a two-class estimator fitted with ``sensitive_features``.
+    """Base of the peers: a two-class estimator fitted with ``sensitive_features``.
 
     A subclass has :meth:`_fit` and :meth:`_positive`, and :meth:`_check_parameters` and
     :meth:`_answer` if it needs its own. The favourable outcome is ``classes_[1]``.
@@ -120,19 +132,11 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row, two values of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Row weights. Rows of weight 0 are as if not there.
+        X, y, sensitive_features, sample_weight
 
         Returns
         -------
         self
-            The fitted estimator.
         """
         self._check_parameters()
         rows = self._code(X, y, sensitive_features, sample_weight)
@@ -144,8 +148,7 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -159,8 +162,7 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -208,16 +210,16 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
         return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
 
 
+@peer_docs
 class ScorePeer(Peer):
-    """A comparator that predicts ``classes_[1]`` where its score is positive."""
+    """A peer that predicts ``classes_[1]`` where its score is positive."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """Score of each row; positive means ``classes_[1]``.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -242,7 +244,7 @@ class ScorePeer(Peer):
 
 
 class LinearPeer(ScorePeer):
-    """A comparator whose answer is a hyperplane, in ``coef_`` and ``intercept_``."""
+    """A peer whose answer is a hyperplane, in ``coef_`` and ``intercept_``."""
 
     coef_: FloatArray
     intercept_: FloatArray
@@ -255,8 +257,9 @@ class LinearPeer(ScorePeer):
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
 
+@peer_docs
 class GroupPeer(Peer):
-    """A comparator that may need the group to predict.
+    """A peer that may need the group to predict.
 
     Its hooks are given the index of each row's group too, or None if ``needs_group`` is False.
     """
@@ -266,8 +269,7 @@ class GroupPeer(Peer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+        X
         sensitive_features : array-like of shape (n_samples,)
             Group of each row, if ``needs_group``.
 
@@ -283,8 +285,7 @@ class GroupPeer(Peer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
+        X
         sensitive_features : array-like of shape (n_samples,)
             Group of each row, if ``needs_group``.
 
@@ -311,7 +312,7 @@ class GroupPeer(Peer):
 
 
 class TargetPeer(Peer):
-    """A comparator with a target ``tau`` that can be moved after training.
+    """A peer with a target ``tau`` that can be moved after training.
 
     Instead of ``_fit`` a subclass has :meth:`_train` and :meth:`_choose`.
     """

@@ -1,8 +1,9 @@
-"""What a comparison needs beside the methods: the ends of the scale and simple remedies."""
+"""What a comparison needs beside the published methods: the ends of the scale, simple remedies."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import Rate
-from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss, solve
+from evenhand.core.solvers import SOLVERS, minimize_loss
 from evenhand.core.updates import normal, power_schedule
 from evenhand.engines.memory import make_oracle
 from evenhand.models.inputs import CodedRows
@@ -28,6 +29,7 @@ from evenhand.peers._base import (
     one_thread,
     share_within,
 )
+from evenhand.peers._docs import peer_docs
 
 __all__ = [
     "AccuracyOnly",
@@ -51,6 +53,8 @@ def _fit_logistic(rows: CodedRows, weight: Any, l2: float) -> FloatArray:
     return np.append(model.coef_[0], model.intercept_)
 
 
+@dataclass(eq=False, repr=False)
+@peer_docs
 class AccuracyOnly(LinearPeer):
     r"""Plain logistic regression: fairness is not looked at, groups are checked and not used.
 
@@ -58,17 +62,18 @@ class AccuracyOnly(LinearPeer):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge λ, on all weights but the intercept, as in ``FairClassifier``.
+    l2
     """
 
-    def __init__(self, *, l2: float = 1e-4) -> None:
-        self.l2 = l2
+    _: KW_ONLY
+    l2: float = 1e-4
 
     def _fit(self, rows: CodedRows) -> None:
         self._set_weights(_fit_logistic(rows, rows.weight, self.l2))
 
 
+@dataclass(eq=False, repr=False)
+@peer_docs
 class FairnessOnly(LinearPeer):
     r"""A hyperplane that follows the fairness objective alone.
 
@@ -99,20 +104,12 @@ class FairnessOnly(LinearPeer):
         Steps taken.
     """
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        l2: float = 1e-4,
-        mu: float = 10.0,
-        solver: str = "agd",
-        max_iter: int = 500,
-    ) -> None:
-        self.notion = notion
-        self.l2 = l2
-        self.mu = mu
-        self.solver = solver
-        self.max_iter = max_iter
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    l2: float = 1e-4
+    mu: float = 10.0
+    solver: str = "agd"
+    max_iter: int = 500
 
     def _check_parameters(self) -> None:
         if self.notion not in NOTIONS:
@@ -130,15 +127,11 @@ class FairnessOnly(LinearPeer):
             l2=self.l2,
             sample_weight=rows.weight,
         )
-
-        def ignore(iteration: Iteration) -> None:
-            pass
-
-        w = minimize_loss(oracle, np.zeros(oracle.n_weights), max_iter=200, callback=ignore)[0]
-        iterations = solve(
+        start = np.zeros(oracle.n_weights)
+        w, _ = minimize_loss(oracle, start, max_iter=200, callback=lambda iteration: None)
+        iterations = SOLVERS[self.solver].run(
             oracle,
             w,
-            solver=SOLVERS[self.solver](),
             rule=lambda grad_c, grad_f, alpha: normal(0 * grad_c, grad_f, 1.0),
             schedule=power_schedule(1.0, 0.0),
             max_iter=self.max_iter,
@@ -250,6 +243,8 @@ def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, boo
     return int(i[best]), int(j[best]), False
 
 
+@dataclass(eq=False, repr=False)
+@peer_docs
 class GroupThresholds(TargetPeer, GroupPeer):
     r"""Logistic regression with one cut for each group, which must be known to predict.
 
@@ -262,24 +257,13 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
     Parameters
     ----------
-    notion : str, default="statistical_parity"
-        ``"statistical_parity"``, ``"false_discovery"``, ``"equal_opportunity"`` or any name in
-        :data:`evenhand.core.rates.RATES`.
-    tau : float, default=0.8
-        Least ratio of the rate between the groups.
-    l2 : float, default=1e-4
-        Ridge λ, as in ``FairClassifier``.
-    min_share : float, default=0.01
-        Least share of predicted positives and of predicted negatives in each group.
+    notion, tau, l2, min_share
 
     Attributes
     ----------
     cuts_ : ndarray of shape (2,)
         Cut of each group's scores, in the order of ``groups_``.
-    rate_, accuracy_ : float
-        Ratio and accuracy on the training data.
-    feasible_ : bool
-        Whether τ was reached there.
+    rate_, accuracy_, feasible_
 
     References
     ----------
@@ -288,18 +272,11 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
     needs_group = True
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        *,
-        tau: float = 0.8,
-        l2: float = 1e-4,
-        min_share: float = 0.01,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.l2 = l2
-        self.min_share = min_share
+    notion: str = "statistical_parity"
+    _: KW_ONLY
+    tau: float = 0.8
+    l2: float = 1e-4
+    min_share: float = 0.01
 
     def _train(self, rows: CodedRows) -> None:
         rate = find_rate(self.notion)
@@ -334,10 +311,7 @@ class GroupThresholds(TargetPeer, GroupPeer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,)
-            Group of each row.
+        X, sensitive_features
 
         Returns
         -------
@@ -356,6 +330,8 @@ class GroupThresholds(TargetPeer, GroupPeer):
         return self._score(X, z) > 0
 
 
+@dataclass(eq=False, repr=False)
+@peer_docs
 class Reweighing(LinearPeer):
     r"""Logistic regression on rows weighted so that label and group are independent.
 
@@ -365,8 +341,7 @@ class Reweighing(LinearPeer):
 
     Parameters
     ----------
-    l2 : float, default=1e-4
-        Ridge λ, as in ``FairClassifier``.
+    l2
 
     Attributes
     ----------
@@ -379,8 +354,8 @@ class Reweighing(LinearPeer):
     discrimination", Knowledge and Information Systems 33, 2012.
     """
 
-    def __init__(self, *, l2: float = 1e-4) -> None:
-        self.l2 = l2
+    _: KW_ONLY
+    l2: float = 1e-4
 
     def _fit(self, rows: CodedRows) -> None:
         cell = rows.z * 2 + rows.y

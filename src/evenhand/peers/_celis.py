@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from evenhand._sklearn import HasMethods, Interval
 from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
+from evenhand.peers._docs import peer_docs
 
 __all__ = ["CelisClassifier"]
 
@@ -224,6 +226,8 @@ def _counts(positive: FloatArray, total: FloatArray) -> FloatArray:
     return counts.reshape(*positive.shape[:-1], 2, 2, 2)
 
 
+@dataclass(eq=False, repr=False)
+@peer_docs
 class CelisClassifier(TargetPeer, ScorePeer):
     r"""Threshold of a combination of posteriors, found by the meta-algorithm of Celis et al.
 
@@ -256,12 +260,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     Parameters
     ----------
-    notion : str, default="statistical_parity"
-        Which rate the groups shall share: ``"statistical_parity"`` (selection rate),
-        ``"false_discovery"`` (false discovery rate), ``"equal_opportunity"`` (true positive rate),
-        or any name in :data:`evenhand.core.rates.RATES`.
-    tau : float, default=0.8
-        Least ratio of the smallest to the largest group rate; it is used as given.
+    notion, tau
     epsilon : float, default=0.01
         Step of the grid of a.
     estimator : classifier with ``predict_proba``, optional
@@ -275,10 +274,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the favourable one.
-    groups_ : ndarray of shape (2,)
-        The groups.
+    classes_, groups_
     estimator_ : classifier
         The fitted estimator of posteriors.
     combination_ : ndarray of shape (2, 2)
@@ -289,16 +285,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
         The intervals for ``tau`` that have a solution: ``low``, ``high`` and ``accuracy``, which is
         the estimated accuracy of the best randomised classifier. Intervals that are known to be
         clearly worse than the best are left out.
-    accuracy_ : float
-        Accuracy on the training data.
-    rate_ : float
-        Ratio of the groups' rates on the training data.
-    feasible_ : bool
-        Whether ``rate_`` reaches ``tau``. If not, the rule of the highest ratio is kept.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had any.
+    accuracy_, rate_, feasible_, n_features_in_, feature_names_in_
 
     References
     ----------
@@ -316,7 +303,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
     (True, True)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "notion": [str],
         "tau": [Interval(Real, 0, 1, closed="right")],
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
@@ -325,22 +312,13 @@ class CelisClassifier(TargetPeer, ScorePeer):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        notion: str = "statistical_parity",
-        tau: float = 0.8,
-        *,
-        epsilon: float = 0.01,
-        estimator: Any = None,
-        min_share: float = 0.01,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.epsilon = epsilon
-        self.estimator = estimator
-        self.min_share = min_share
-        self.random_state = random_state
+    notion: str = "statistical_parity"
+    tau: float = 0.8
+    _: KW_ONLY
+    epsilon: float = 0.01
+    estimator: Any = None
+    min_share: float = 0.01
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         self._validate_params()

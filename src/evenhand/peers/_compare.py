@@ -1,4 +1,4 @@
-"""All methods on the same splits of one table, and what each reaches."""
+"""Evenhand and its peers on the same splits of one table, and what each reaches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import gc
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from inspect import signature
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -19,143 +17,20 @@ import psutil
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import (
-    check_consistent_length,
-    check_random_state,
-    get_tags,
-)
+from sklearn.utils import check_consistent_length, check_random_state, get_tags
 
 from evenhand._extras import package_version
 from evenhand._sklearn import safe_indexing
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, AnyNotion
-from evenhand.core.rates import RATES, Rate, overall_accuracy
+from evenhand.core.rates import RATES, overall_accuracy
 from evenhand.datasets import stratified_rows
-from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import check_labels
 from evenhand.models.progress import job_bar
-from evenhand.peers._adapters import (
-    FairlearnExponentiatedGradient,
-    FairlearnGridSearch,
-    FairlearnThresholdOptimizer,
-    OxonFairClassifier,
-)
-from evenhand.peers._baselines import (
-    AccuracyOnly,
-    ConstantClassifier,
-    FairnessOnly,
-    GroupThresholds,
-    Reweighing,
-)
-from evenhand.peers._celis import CelisClassifier
-from evenhand.peers._zafar import ZafarClassifier
-from evenhand.peers._zhang import ZhangClassifier
+from evenhand.peers._registry import PeerRecord, named_peers
 
-__all__ = ["METHODS", "Method", "compare"]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method as :func:`compare` runs it.
-
-    How it meets a target τ follows from what it is. With a ``path``, it is fitted once for each
-    value of that parameter, and τ gets the most accurate of these on the training data among those
-    whose training rate reaches τ. Otherwise, an estimator with ``at(tau)`` is fitted once; one
-    with a parameter ``tau`` once for each τ; any other is fitted once and gives one answer.
-
-    Parameters
-    ----------
-    name : str
-        Its name in tables and pictures.
-    make : callable ``(notion, random_state) -> estimator``
-        An unfitted estimator with ``fit(X, y, *, sensitive_features)`` for a notion.
-    path : mapping of str to sequence, default={}
-        At most one parameter of the estimator and the values to try.
-    notions : tuple of str, optional
-        The notions it can be asked for; all by default.
-    packages : tuple of str, default=()
-        Packages beside evenhand's own requirements whose versions matter.
-    """
-
-    name: str
-    make: Callable[[str, int], Any]
-    path: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    notions: tuple[str, ...] | None = None
-    packages: tuple[str, ...] = ()
-
-
-_PARITY = ("statistical_parity",)
-# These take one rate, not several at once.
-_ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
-_ZHANG = {"statistical_parity": "demographic_parity"}
-
-# All are chosen by the rate on the training part itself: a margin would compare rules, not methods.
-_ALIKE: dict[str, Any] = {"confidence": None}
-
-METHODS: dict[str, Method] = {
-    "evenhand": Method("evenhand", lambda n, s: FairClassifier(n, random_state=s, **_ALIKE)),
-    "evenhand_aware": Method(
-        "evenhand, a cut per group",
-        lambda n, s: FairClassifier(n, group_cuts=True, random_state=s, **_ALIKE),
-    ),
-    "evenhand_boosted": Method(
-        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s, **_ALIKE)
-    ),
-    "accuracy_only": Method("plain logistic regression", lambda n, s: AccuracyOnly()),
-    "fairness_only": Method("fairness only", lambda n, s: FairnessOnly(notion=n)),
-    "constant": Method("constant answer", lambda n, s: ConstantClassifier()),
-    "reweighing": Method("reweighing", lambda n, s: Reweighing(), notions=_PARITY),
-    "group_thresholds": Method(
-        "a cut per group", lambda n, s: GroupThresholds(notion=n), notions=_ONE_RATE
-    ),
-    "zafar": Method(
-        "Zafar",
-        lambda n, s: ZafarClassifier(relative=True),
-        path={"covariance_bound": (0.0, 0.1, 0.2, 0.4, 0.7)},
-        packages=("cvxpy",),
-    ),
-    "zhang": Method(
-        "Zhang",
-        lambda n, s: ZhangClassifier(notion=_ZHANG.get(n, "equalized_odds"), random_state=s),
-        path={"alpha": (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)},
-    ),
-    "celis": Method(
-        "Celis", lambda n, s: CelisClassifier(notion=n, random_state=s), notions=_ONE_RATE
-    ),
-    "exponentiated_gradient": Method(
-        "ExponentiatedGradient",
-        lambda n, s: FairlearnExponentiatedGradient(notion=n, random_state=s),
-        path={"bound": (0.08, 0.04, 0.02, 0.01, 0.005, 0.0)},
-        notions=_PARITY,
-        packages=("fairlearn",),
-    ),
-    "grid_search": Method(
-        "GridSearch",
-        lambda n, s: FairlearnGridSearch(notion=n),
-        notions=_PARITY,
-        packages=("fairlearn",),
-    ),
-    "threshold_optimizer": Method(
-        "ThresholdOptimizer",
-        lambda n, s: FairlearnThresholdOptimizer(notion=n, random_state=s),
-        notions=_PARITY,
-        packages=("fairlearn",),
-    ),
-    "oxonfair": Method(
-        "OxonFair, groups inferred",
-        lambda n, s: OxonFairClassifier(notion=n, random_state=s),
-        notions=_ONE_RATE,
-        packages=("oxonfair",),
-    ),
-    "oxonfair_aware": Method(
-        "OxonFair, groups given",
-        lambda n, s: OxonFairClassifier(notion=n, infer_groups=False, random_state=s),
-        notions=_ONE_RATE,
-        packages=("oxonfair",),
-    ),
-}
-"""The methods :func:`compare` knows by name."""
+__all__ = ["Answer", "compare", "fit_all", "pick"]
 
 
 _OWN = ("evenhand", "scikit-learn")
@@ -170,7 +45,7 @@ class _Data(NamedTuple):
     transformer: Any
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """A fitted classifier with its counts on the training data."""
 
     estimator: Any
@@ -195,10 +70,10 @@ def _accuracy(counts: Any) -> float:
     return float(overall_accuracy(counts))
 
 
-def _pick(answers: Sequence[_Answer], tau: float, notion: AnyNotion, min_share: float) -> _Answer:
+def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: float) -> Answer:
     """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
 
-    def merit(answer: _Answer) -> tuple[bool, float, float]:
+    def merit(answer: Answer) -> tuple[bool, float, float]:
         rate = float(notion.rate.ratio(answer.counts))
         rate = rate if notion.eligible(answer.counts, min_share) and rate >= 0 else -1.0
         accuracy = _accuracy(answer.counts)
@@ -228,8 +103,8 @@ def _memory() -> Iterator[list[float]]:
         thread.join()
 
 
-def _fit_all(
-    method: Method, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
+def fit_all(
+    method: PeerRecord, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
 ) -> Callable[[float], Any]:
     """Fit what the method needs for all τ; return the choice of a fitted classifier for one."""
 
@@ -247,9 +122,9 @@ def _fit_all(
             models = estimator.fit_path(X, y, sensitive_features=z, bounds=values)
         else:
             models = [fitted(**{name: value}) for value in values]
-        answers = [_Answer(model, counts(model)) for model in models]
+        answers = [Answer(model, counts(model)) for model in models]
         record = NOTIONS[notion](2)
-        return lambda tau: _pick(answers, tau, record, MIN_SHARE).estimator
+        return lambda tau: pick(answers, tau, record, MIN_SHARE).estimator
     estimator = clone(method.make(notion, seed))
     if hasattr(estimator, "at"):
         estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
@@ -275,7 +150,7 @@ def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any) -> str:
 
 def _run(
     key: str,
-    method: Method,
+    method: PeerRecord,
     data: _Data,
     notion: str,
     taus: Sequence[float],
@@ -300,12 +175,12 @@ def _run(
         "error": "",
     }
     try:
-        # A rival's warnings are not the caller's; what it reached is in the table.
+        # A peer's warnings are not the caller's; what it reached is in the table.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             with _memory() as rise:
-                choose = _fit_all(method, notion, taus, seed, X[0], y[0], z[0])
+                choose = fit_all(method, notion, taus, seed, X[0], y[0], z[0])
                 chosen = {tau: choose(tau) for tau in taus}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
             rows = []
@@ -328,68 +203,6 @@ def _run(
         text = " ".join(str(error).split()) or "no message"
         about["error"] = f"{type(error).__name__}: {text}"
         return [{**about, "tau": tau} for tau in taus]
-
-
-def _takes_groups(estimator: Any) -> bool:
-    """Whether ``fit`` takes ``sensitive_features``, by name or among any keywords."""
-    taken = signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
-    return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
-
-
-_METHODS_HELP = (
-    f"use names among {', '.join(map(repr, METHODS))}, Method records, or a mapping of names to "
-    "estimators."
-)
-
-
-def _as_method(name: str, method: Any) -> Method:
-    """Take a record as it is, an estimator as the answer to any notion and seed."""
-    return method if isinstance(method, Method) else Method(name, lambda notion, seed: method)
-
-
-def _named_methods(methods: Any, notion: str) -> dict[str, Method]:
-    """Methods by key: from names, records, or estimators by name."""
-    if isinstance(methods, str):
-        if methods != "all":
-            methods = [methods]
-        else:
-            covered = (m for m in METHODS.items() if notion in (m[1].notions or NOTIONS))
-            methods = [key for key, _ in covered]
-    if isinstance(methods, Mapping):
-        chosen = {str(name): _as_method(str(name), m) for name, m in methods.items()}
-    elif not isinstance(methods, Iterable):
-        raise ValueError(f"methods is {methods!r}; {_METHODS_HELP}")
-    else:
-        chosen = {}
-        for method in methods:
-            if isinstance(method, Method):
-                chosen[method.name] = method
-            elif isinstance(method, str) and method in METHODS:
-                chosen[method] = METHODS[method]
-            else:
-                raise ValueError(f"methods has {method!r}; {_METHODS_HELP}")
-    if not chosen:
-        raise ValueError("methods is empty; name at least one.")
-    for key, method in chosen.items():
-        if method.notions is not None and notion not in method.notions:
-            raise ValueError(
-                f"method {key!r} is not made for notion={notion!r}, only for "
-                f"{', '.join(map(repr, method.notions))}; leave it out."
-            )
-        estimator = method.make(notion, 0)
-        if isinstance(estimator, type):
-            raise ValueError(f"method {key!r} is a class; give an estimator.")
-        if not _takes_groups(estimator):
-            raise ValueError(
-                f"method {key!r} has no fit(X, y, *, sensitive_features), which compare calls."
-            )
-        unknown = set(method.path) - set(estimator.get_params())
-        if unknown or len(method.path) > 1:
-            raise ValueError(
-                f"the path of method {key!r} must name one parameter of its estimator, not "
-                f"{', '.join(map(repr, method.path))}."
-            )
-    return chosen
 
 
 def compare(
@@ -419,8 +232,8 @@ def compare(
     sensitive_features : array-like of shape (n_samples,)
         Group of each row.
     methods : "all", sequence or mapping
-        Names of :data:`METHODS`, :class:`Method` records, or a mapping of names to estimators that
-        have ``fit(X, y, *, sensitive_features)``. ``"all"`` is every method made for the notion;
+        Names of :data:`PEERS`, :class:`PeerRecord` objects, or a mapping of names to estimators
+        that have ``fit(X, y, *, sensitive_features)``. ``"all"`` is every one made for the notion;
         some need ``pip install 'evenhand[peers]'``.
     notion : str, default="statistical_parity"
         The rate the groups shall share.
@@ -486,7 +299,7 @@ def compare(
         raise ValueError(f"taus={taus}; give at least one, each above 0 and at most 1.")
     if not isinstance(n_splits, Integral) or n_splits < 1:
         raise ValueError(f"n_splits={n_splits}; give a whole number, at least 1.")
-    chosen = _named_methods(methods, notion)
+    chosen = named_peers(methods, notion)
     y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
     check_consistent_length(X, y, z)
     check_labels(y)
@@ -515,15 +328,8 @@ def compare(
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
     ordered += [c for c in frame if c.startswith(names)]
-    ordered += [
-        "eligible",
-        "ineligible",
-        "needs_group",
-        "seconds",
-        "memory_mib",
-        "versions",
-        "error",
-    ]
+    ordered += ["eligible", "ineligible", "needs_group"]
+    ordered += ["seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
     frame = frame.sort_values(

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -24,139 +25,12 @@ from sklearn.exceptions import ConvergenceWarning
 from evenhand.core.updates import RULES
 from evenhand.models.inputs import CodedRows, check_scales
 from evenhand.peers._base import FloatArray, ScorePeer
+from evenhand.peers._networks import Adam, Momentum, Network, guess_group
 
 __all__ = ["ZhangClassifier"]
 
 # A weight this large is going nowhere, and its products with inputs may overflow.
 DIVERGED_WEIGHT = 1e50
-
-
-class Network(NamedTuple):
-    """The predictor's shape; its parameters are one flat vector.
-
-    ``hidden`` is the number of rectified units between inputs and score; 0 for none.
-    """
-
-    n_features: int
-    hidden: int = 0
-
-    @property
-    def n_parameters(self) -> int:
-        """Length of the flat vector."""
-        if not self.hidden:
-            return self.n_features + 1
-        return (self.n_features + 2) * self.hidden + 1
-
-    def start(self, rng: np.random.Generator) -> FloatArray:
-        """Parameters to start from: zeros, but for hidden units, which must differ (He's scale)."""
-        theta = np.zeros(self.n_parameters)
-        if self.hidden:
-            first = self.n_features * self.hidden
-            theta[:first] = rng.normal(0.0, math.sqrt(2 / self.n_features), first)
-            last = slice(first + self.hidden, first + 2 * self.hidden)
-            theta[last] = rng.normal(0.0, math.sqrt(1 / self.hidden), self.hidden)
-        return theta
-
-    def _layers(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        d, h = self.n_features, self.hidden
-        return theta[: d * h].reshape(d, h), theta[d * h :][:h], theta[-h - 1 : -1], theta[-1]
-
-    def score(self, theta: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Score of each row and the last layer's inputs."""
-        if not self.hidden:
-            return X @ theta[:-1] + theta[-1], X
-        W, b, v, c = self._layers(theta)
-        H = X @ W
-        H += b
-        np.maximum(H, 0.0, out=H)
-        return H @ v + c, H
-
-    def gradient(
-        self, theta: FloatArray, X: FloatArray, H: FloatArray, d_score: FloatArray
-    ) -> FloatArray:
-        """Gradient of a loss in all parameters from its derivative in each row's score."""
-        last = np.append(d_score @ H, d_score.sum())
-        if not self.hidden:
-            return last
-        v = self._layers(theta)[2]
-        d_hidden = np.multiply(d_score[:, None], v)
-        d_hidden *= H > 0
-        return np.concatenate([(X.T @ d_hidden).ravel(), d_hidden.sum(axis=0), last])
-
-
-def log_loss(score: FloatArray, label: FloatArray, weight: FloatArray) -> float:
-    """Weighted mean of the log-loss of scores."""
-    return float(weight @ (np.logaddexp(0.0, score) - label * score)) / len(score)
-
-
-class Guess(NamedTuple):
-    """The adversary at a point: its loss, the derivative in each score, the gradient in itself."""
-
-    loss: float
-    d_score: FloatArray
-    gradient: FloatArray
-
-
-def guess_group(
-    adversary: FloatArray,
-    score: FloatArray,
-    sees: FloatArray,
-    knows: FloatArray,
-    z: FloatArray,
-    weight: FloatArray,
-) -> Guess:
-    r"""Evaluate the adversary.
-
-    It sees :math:`\varphi = [s\,m_1, \dots, s\,m_k]` with :math:`s = \sigma((1 + |c|)\,\text{score})`
-    and guesses :math:`\hat z = \sigma(u^\top\varphi + b^\top\kappa)`.
-
-    Parameters
-    ----------
-    adversary : ndarray of shape (k + l + 1,)
-        u, b and c.
-    score, z, weight : ndarray of shape (n_samples,)
-        Scores, groups as 0 and 1, and row weights of mean 1.
-    sees : ndarray of shape (k, n_samples)
-        The factors m: ones, and for equalized odds also y and 1 − y.
-    knows : ndarray of shape (l, n_samples)
-        What it knows without the score, :math:`\kappa`: ones, and for equalized odds y.
-    """  # noqa: E501
-    u, b, c = adversary[: len(sees)], adversary[len(sees) : -1], adversary[-1]
-    steepness = 1 + abs(c)
-    s = expit(steepness * score)
-    slope = u @ sees
-    guess = slope * s + b @ knows
-    error = weight * (expit(guess) - z) / len(z)
-    d_inner = error * slope * s * (1 - s)
-    gradient = np.concatenate([sees @ (error * s), knows @ error, [np.sign(c) * (d_inner @ score)]])
-    return Guess(log_loss(guess, z, weight), steepness * d_inner, gradient)
-
-
-class Momentum:
-    """Descent with momentum 0.9."""
-
-    def __init__(self, size: int) -> None:
-        self.mean = np.zeros(size)
-
-    def step(self, gradient: FloatArray) -> FloatArray:
-        """Give what to move by, in units of the learning rate."""
-        self.mean = 0.9 * self.mean + gradient
-        return self.mean
-
-
-class Adam:
-    """Adam with its usual constants (Kingma and Ba, ICLR 2015)."""
-
-    def __init__(self, size: int) -> None:
-        self.mean, self.square, self.t = np.zeros(size), np.zeros(size), 0
-
-    def step(self, gradient: FloatArray) -> FloatArray:
-        """Give what to move by, in units of the learning rate."""
-        self.t += 1
-        self.mean += 0.1 * (gradient - self.mean)
-        self.square += 0.001 * (gradient**2 - self.square)
-        size = np.sqrt(self.square / (1 - 0.999**self.t)) + 1e-8
-        return self.mean / (1 - 0.9**self.t) / size
 
 
 OPTIMIZERS: dict[str, type[Adam] | type[Momentum]] = {"adam": Adam, "sgd": Momentum}
@@ -197,6 +71,7 @@ def _column_scale(X: FloatArray) -> FloatArray:
     return np.where(indicator, 0.5, scale)
 
 
+@dataclass(eq=False, repr=False)
 class ZhangClassifier(ScorePeer):
     r"""Adversarial debiasing with the projected update.
 
@@ -282,38 +157,21 @@ class ZhangClassifier(ScorePeer):
     True
     """
 
-    def __init__(
-        self,
-        notion: str = "demographic_parity",
-        *,
-        alpha: float = 0.3,
-        alpha_schedule: str = "constant",
-        projection: bool = True,
-        hidden: int | None = None,
-        epochs: int = 40,
-        min_steps: int = 2000,
-        batch_size: int = 256,
-        learning_rate: float = 0.01,
-        adversary_learning_rate: float = 0.1,
-        rate_schedule: str = "cosine",
-        optimizer: str = "adam",
-        l2: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.notion = notion
-        self.alpha = alpha
-        self.alpha_schedule = alpha_schedule
-        self.projection = projection
-        self.hidden = hidden
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.adversary_learning_rate = adversary_learning_rate
-        self.rate_schedule = rate_schedule
-        self.optimizer = optimizer
-        self.l2 = l2
-        self.random_state = random_state
+    notion: str = "demographic_parity"
+    _: KW_ONLY
+    alpha: float = 0.3
+    alpha_schedule: str = "constant"
+    projection: bool = True
+    hidden: int | None = None
+    epochs: int = 40
+    min_steps: int = 2000
+    batch_size: int = 256
+    learning_rate: float = 0.01
+    adversary_learning_rate: float = 0.1
+    rate_schedule: str = "cosine"
+    optimizer: str = "adam"
+    l2: float = 1e-4
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         choices: dict[str, dict[str, Any]] = {

@@ -70,7 +70,7 @@ def compare_methods(
         Of more than two groups those of which fewer rows are tested on are left out: no method is
         fitted to them or judged by them.
     methods : sequence of str, optional
-        Names in :data:`evenhand.peers.METHODS`; those that are quick by default.
+        Names in :data:`evenhand.peers.PEERS`; those that are quick by default.
     taus, notion, splits, jobs, seed, verbose
         As of :func:`evenhand.peers.compare`.
 
@@ -80,11 +80,11 @@ def compare_methods(
         What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
         favourable and before two that name the rows and the groups left out.
     """
-    from evenhand.peers import METHODS, compare
+    from evenhand.peers import PEERS, compare
 
-    unknown = [method for method in methods or () if method not in METHODS]
+    unknown = [method for method in methods or () if method not in PEERS]
     if unknown:
-        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, METHODS))}.")
+        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, PEERS))}.")
     check_roles(label, sensitive)
     missing = MissingWords.chosen(na, keep_na)
     X, y, dropped, _ = labelled_rows(X, label, sensitive, missing_groups, bins, missing)
@@ -98,9 +98,7 @@ def compare_methods(
         rows = number[z] < len(large)
         X, y, z = take_table_rows(X, rows), y[rows], z[rows]
         small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
-    wanted = list(
-        methods or [key for key in QUICK if notion in (METHODS[key].notions or (notion,))]
-    )
+    wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
     encoder = TableEncoder(exclude=[label, *sensitive], na=na, keep_na=keep_na)

@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.metrics import group_counts
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import RATES, overall_accuracy
-from evenhand.core.solvers import SOLVERS, Iteration, solve
+from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.datasets import Split, encoded_split, load_adult, with_correlation
 from evenhand.models.classifier import FairClassifier, FairnessWarning
@@ -22,14 +21,15 @@ from evenhand.paper.experiments._claims import CORRECTED, PRINTED, RIDGE
 
 __all__ = [
     "ADULT",
-    "METHODS",
     "READINGS",
     "RHOS",
+    "VARIANTS",
     "fit",
     "grid_of",
-    "iterate_scores",
     "iterations",
     "measure",
+    "measure_iterates",
+    "measure_last",
     "problem",
     "split",
 ]
@@ -39,7 +39,7 @@ ADULT = 0.21
 RHOS = (ADULT, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8)
 QUICK_RHOS = (ADULT, 0.5, 0.8)
 SEEDS = 5
-METHODS = ("AGD modified", "NGD modified", "AGD normal", "NGD normal")
+VARIANTS = ("AGD modified", "NGD modified", "AGD normal", "NGD normal")
 
 # The paper's runs: α = 0.1/√t, 100 iterations from zero, no cut but 0.
 _PAPER: dict[str, Any] = {
@@ -120,10 +120,9 @@ def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
 def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterator[Iteration]:
     """Run a method of a reading on an oracle, with all of its gradients to be seen."""
     settings = _settings(reading, method, {})
-    return solve(
+    return SOLVERS[settings["solver"]].run(
         oracle,
         np.zeros(oracle.n_weights),
-        solver=SOLVERS[settings["solver"]](),
         rule=RULES[update],
         schedule=power_schedule(settings["alpha"], settings["alpha_power"]),
         max_iter=settings["max_iter"],
@@ -146,7 +145,15 @@ def measure(y: Any, predicted: Any, z: Any, rate: str = "selection_rate") -> dic
     }
 
 
-def iterate_scores(model: FairClassifier, X: Any) -> NDArray[np.float64]:
-    """Scores of every kept iterate, shape (n_iterates, n_rows)."""
-    W = model.trajectory_.iterates
-    return np.asarray(W[:, :-1] @ np.asarray(X, dtype=np.float64).T + W[:, -1:])
+def measure_iterates(
+    model: FairClassifier, X: Any, y: Any, z: Any, iterates: slice = slice(None)
+) -> list[dict[str, float]]:
+    """:func:`measure` what kept iterates predict with the cut 0."""
+    W = model.trajectory_.iterates[iterates]
+    scores = W[:, :-1] @ np.asarray(X, dtype=np.float64).T + W[:, -1:]
+    return [measure(y, (row > 0).astype(int), z) for row in scores]
+
+
+def measure_last(model: FairClassifier, X: Any, y: Any, z: Any) -> dict[str, float]:
+    """:func:`measure` what the last kept iterate predicts with the cut 0."""
+    return measure_iterates(model, X, y, z, slice(-1, None))[0]

@@ -59,12 +59,12 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
             known = ", ".join(EXPERIMENTS)
             raise ValueError(f"there is no experiment {name!r}; there are: {known}.")
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
-    import_extra("matplotlib", "plot")
+    import_extra("matplotlib", "paper")
     for package in dict.fromkeys(package for e in chosen for package in e.needs):
         if find_spec(package) is None:
             needing = ", ".join(e.name for e in chosen if package in e.needs)
             raise ImportError(
-                f"{package} is needed by {needing}: pip install 'evenhand[peers]', or name the "
+                f"{package} is needed by {needing}: pip install 'evenhand[paper]', or name the "
                 "experiments to run."
             )
     return chosen

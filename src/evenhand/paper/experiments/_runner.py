@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import itertools
 import json
-import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -27,10 +24,8 @@ __all__ = ["Cell", "Experiment", "Rows", "finished", "run_experiments", "version
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
 
-# What shows a result and cannot change it.
-_SHOWS = {"cli.py", "__main__.py", "displays.py", "progress.py"}
-# Functions whose sources are part of a cell's content; the library's are as a whole.
-_OURS: tuple[str, ...] = ("evenhand.paper.experiments",)
+# Packages whose files are part of a cell's content: what shows a result cannot change it.
+_CODE = ("core", "datasets", "engines", "frontier", "models", "peers", "paper")
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
 
 
@@ -55,7 +50,7 @@ class Experiment:
     claims : tuple of Claim
         The paper's statements that its table decides.
     needs : tuple of str, default=()
-        Packages of the extra ``peers`` that it cannot do without.
+        Packages of the extra ``paper`` that it cannot do without, besides matplotlib.
     """
 
     name: str
@@ -68,46 +63,27 @@ class Experiment:
     needs: tuple[str, ...] = ()
 
 
-@cache
-def _library_hash() -> str:
-    """Hash of the library's sources and data that results depend on."""
-    root = Path(evenhand.__file__).parent
+def package_hash(folder: Path) -> str:
+    """Hash of all files of a package, by name and content, but for compiled ones."""
     digest = hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        if path.parent.name not in ("experiments", "__pycache__") and path.name not in _SHOWS:
-            digest.update(path.read_bytes())
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if path.parent.name != "__pycache__":
+            digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """Global names that a piece of code may look up, in nested functions too."""
-    nested = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return set(code.co_names).union(*map(_names, nested))
-
-
-def _sources(function: Any, seen: dict[str, str]) -> dict[str, str]:
-    """Give the source of a function and of what it uses from the experiments, constants too."""
-    function = inspect.unwrap(function)
-    seen[function.__qualname__] = inspect.getsource(function)
-    for name in sorted(_names(function.__code__)):
-        used = function.__globals__.get(name)
-        inner = inspect.unwrap(used) if callable(used) else used
-        if isinstance(inner, types.FunctionType):
-            ours = inner.__module__.startswith(_OURS)
-            if ours and inner.__qualname__ not in seen:
-                _sources(inner, seen)
-        elif isinstance(used, (str, int, float, tuple, list, dict)):
-            # What is not plain data comes from the library, whose sources are hashed anyway.
-            with suppress(TypeError, ValueError):
-                seen[name] = json.dumps(used)
-    return seen
+@cache
+def code_hashes() -> dict[str, str]:
+    """Hash of each package that results depend on."""
+    root = Path(evenhand.__file__).parent
+    return {package: package_hash(root / package) for package in _CODE}
 
 
 def _cells(experiment: Experiment, out: Path, quick: bool) -> Iterator[tuple[Cell, Path]]:
     """Each cell and its file, named by content: values, the code that runs it, versions."""
-    code, library = _sources(experiment.run, {}), _library_hash()
     for cell in experiment.cells(quick):
-        content = {"cell": cell, "library": library, "code": code, "versions": versions()}
+        content = {"cell": cell, "code": code_hashes(), "versions": versions()}
         key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         yield cell, out / "cells" / f"{experiment.name}-{key[:24]}.json"
 

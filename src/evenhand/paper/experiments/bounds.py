@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.core.solvers import SOLVERS, solve
+from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import modified, normal, power_schedule
 from evenhand.paper import theory
 from evenhand.paper.experiments._claims import Claim, Finding
@@ -42,71 +43,53 @@ def run(reading: str, seed: int) -> Rows:
     reads = READINGS[reading]["reading"]
     least, fair = theory.minimum_loss(oracle), theory.fair_optimum(oracle)
     optima: dict[str, Any] = {"w_optimum": least.w, "fair": (fair.w, fair.u)}
-    first = list(iterations(oracle, reading, "NGD", "modified"))
-    guess = theory.constants(oracle, first, **optima)
-    zero = np.zeros(oracle.n_weights)
+    zero, rows = np.zeros(oracle.n_weights), []
 
-    slow = list(theory.descend(oracle, zero, smoothness=guess.L, G=guess.G, c=C, max_iter=MAX_ITER))
-    k = theory.constants(oracle, slow, **optima)
-    rows = _regrets(
+    def add(method: str, run: list[Iteration], **bounds: Any) -> theory.Constants:
+        """Add measured regrets of a run beside the bounds, which are functions of t, A_t and k."""
+        k = theory.constants(oracle, run, **optima)
+        total = np.array([it.total for it in run])
+
+        def bound_at(bound: Any, t: Any) -> Any:
+            return bound(t, total[t - 1], k)
+
+        table = theory.measured_regrets(
+            oracle,
+            run,
+            min_loss_c=least.loss,
+            max_loss_f=fair.bound,
+            bounds={loss: partial(bound_at, bound) for loss, bound in bounds.items()},
+            n_points=25,
+        )
+        constants = {f"k_{name}": float(value) for name, value in vars(k).items()}
+        for row in table[table["loss"].isin(list(bounds))].to_dict("records"):
+            rows.append({"method": method} | row | constants)
+        return k
+
+    guess = theory.constants(oracle, list(iterations(oracle, reading, "NGD", "modified")), **optima)
+    k = add(
         NGD,
-        oracle,
-        slow,
-        (least.loss, fair.bound),
-        k,
-        lambda t: theory.fairness_bound(t, k, c=C, reading=reads),
-        lambda t: theory.price_expression(t, k, c=C, reading=reads),
+        list(theory.descend(oracle, zero, smoothness=guess.L, G=guess.G, c=C, max_iter=MAX_ITER)),
+        F=lambda t, total, k: theory.fairness_bound(t, k, c=C, reading=reads),
+        C=lambda t, total, k: theory.price_expression(t, k, c=C, reading=reads),
     )
-
     alpha = max(1 / guess.L1, 1 / guess.L2)
-    quick = list(
-        solve(
-            oracle,
-            zero,
-            solver=SOLVERS["agd_printed" if reads == "printed" else "agd"](),
-            rule=modified,
-            schedule=power_schedule(alpha, 0.0),
-            max_iter=MAX_ITER,
-        )
+    agd = SOLVERS["agd_printed" if reads == "printed" else "agd"]
+    run = agd.run(
+        oracle, zero, rule=modified, schedule=power_schedule(alpha, 0.0), max_iter=MAX_ITER
     )
-    if reads == "printed":
-        smoothness_2 = max(oracle.mu * oracle.smoothness, quick[0].moments.smoothness_u)
-        steps = 1 / (alpha * oracle.smoothness * smoothness_2 * np.sqrt([it.t for it in quick]))
-        totals = np.cumsum(steps)
-    else:
-        totals = theory.step_totals(oracle, quick)
-    k2 = theory.constants(oracle, quick, totals=totals, **optima)
-    rows += _regrets(
+    options: dict[str, Any] = {"alpha": alpha, "reading": reads}
+    add(
         AGD,
-        oracle,
-        quick,
-        (least.loss, fair.bound),
-        k2,
-        lambda t: theory.agd_fairness_bound(totals[t - 1], k2, alpha=alpha, reading=reads),
-        lambda t: theory.agd_classification_bound(totals[t - 1], k2, alpha=alpha, reading=reads),
+        list(run),
+        F=lambda t, total, k: theory.agd_fairness_bound(total, k, **options),
+        C=lambda t, total, k: theory.agd_classification_bound(total, k, **options),
     )
-    plain = list(
-        solve(
-            oracle,
-            zero,
-            solver=SOLVERS["agd"](),
-            rule=normal,
-            schedule=power_schedule(0.0, 0.0),
-            max_iter=MAX_ITER,
-        )
+    run = SOLVERS["agd"].run(
+        oracle, zero, rule=normal, schedule=power_schedule(0.0, 0.0), max_iter=MAX_ITER
     )
-    alone = theory.step_totals(oracle, plain)
-    k3 = theory.constants(oracle, plain, totals=alone, **optima)
     distance = theory.bregman(zero, least.w)
-    rows += _regrets(
-        ALONE,
-        oracle,
-        plain,
-        (least.loss, fair.bound),
-        k3,
-        None,
-        lambda t: distance / alone[t - 1],
-    )
+    add(ALONE, list(run), C=lambda t, total, k: distance / total)
     start = oracle.evaluate(zero, np.zeros(oracle.n_adversary))
     facts = {
         "alpha": alpha,
@@ -116,25 +99,6 @@ def run(reading: str, seed: int) -> Rows:
         "excess": _excess(oracle),
     }
     return [row | facts for row in rows]
-
-
-def _regrets(
-    method: str,
-    oracle: Any,
-    run: Any,
-    optima: tuple[float, float],
-    k: theory.Constants,
-    bound_f: Any,
-    bound_c: Any,
-) -> Rows:
-    """Measured regrets of a run beside the bounds, and the run's constants, as rows."""
-    bounds = {name: bound for name, bound in (("F", bound_f), ("C", bound_c)) if bound}
-    table = theory.measured_regrets(
-        oracle, run, min_loss_c=optima[0], max_loss_f=optima[1], bounds=bounds, n_points=25
-    )
-    constants = {f"k_{name}": float(value) for name, value in vars(k).items()}
-    found = table[table["loss"].isin(list(bounds))].to_dict("records")
-    return [{"method": method} | row | constants for row in found]
 
 
 def _excess(oracle: Any) -> float:
@@ -205,18 +169,15 @@ def _facts(table: pd.DataFrame, reading: str, method: str = NGD) -> pd.DataFrame
     return part.drop_duplicates("seed")
 
 
-def _under(method: str, loss: str) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        part = _series(table, reading, method, loss)
-        last = part[part["t"] == part["t"].max()]
-        text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
-        if last["bound"].min() >= part[part["t"] == part["t"].min()]["measured"].max():
-            text += ", vacuous"
-        if (method, loss) == (NGD, "F"):
-            text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
-        return Finding(text, bool((part["measured"] <= part["bound"]).all()))
-
-    return test
+def _under(table: pd.DataFrame, reading: str, *, method: str, loss: str) -> Finding:
+    part = _series(table, reading, method, loss)
+    last = part[part["t"] == part["t"].max()]
+    text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
+    if last["bound"].min() >= part[part["t"] == part["t"].min()]["measured"].max():
+        text += ", vacuous"
+    if (method, loss) == (NGD, "F"):
+        text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
+    return Finding(text, bool((part["measured"] <= part["bound"]).all()))
 
 
 def _price(table: pd.DataFrame, reading: str) -> Finding:
@@ -266,7 +227,7 @@ BOUNDS = Experiment(
             "Section 6.2.1",
             "measured R_F(t) at most the bound, at every t of a run with the theorem's rates "
             "(vacuous: the bound never falls below the regret at the start)",
-            _under(NGD, "F"),
+            partial(_under, method=NGD, loss="F"),
         ),
         Claim(
             "Assumed: the fairness objective is concave in w and u together, which the proofs use",
@@ -292,7 +253,7 @@ BOUNDS = Experiment(
             "Section 6.2.2",
             "AGD+ on the classification loss alone, without noise: R_C(t) at most "
             "½‖w₀ − w*‖²/A_t at every t (test added after the first full run)",
-            _under(ALONE, "C"),
+            partial(_under, method=ALONE, loss="C"),
         ),
         Claim(
             "The step sizes of Algorithm 2 suit both losses",
@@ -304,13 +265,13 @@ BOUNDS = Experiment(
             "Theorem 6.5: Algorithm 2's classification regret is below its bound",
             "Section 6.2.2",
             "measured R_C(t) at most the bound, at every t",
-            _under(AGD, "C"),
+            partial(_under, method=AGD, loss="C"),
         ),
         Claim(
             "Theorem 6.5: Algorithm 2's fairness regret is below its bound",
             "Section 6.2.2",
             "measured R_F(t) at most the bound, at every t",
-            _under(AGD, "F"),
+            partial(_under, method=AGD, loss="F"),
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from evenhand.paper.experiments._claims import CORRECTED, Claim, Finding, dagger
 from evenhand.paper.experiments._draw import draw_over_rho, grid, legend, lines
 from evenhand.paper.experiments._fits import (
     ADULT,
-    METHODS,
     READINGS,
+    VARIANTS,
     fit,
     grid_of,
-    iterate_scores,
     measure,
+    measure_iterates,
+    measure_last,
     split,
 )
 from evenhand.paper.experiments._runner import Experiment, Rows
@@ -43,13 +45,13 @@ def run(rho: float, seed: int) -> Rows:
     }
     rows = []
     for reading in COLUMNS:
-        for name in METHODS:
+        for name in VARIANTS:
             method, update = name.split()
             fixed = {"step": 0.1} if reading == FIXED else {}
             reads = CORRECTED if reading == FIXED else reading
             model = fit(part, reads, method, update=update, **fixed)
-            for t, scores in enumerate(iterate_scores(model, part.X_train), 1):
-                found = measure(part.y_train, (scores > 0).astype(int), part.z_train)
+            found_at = measure_iterates(model, part.X_train, part.y_train, part.z_train)
+            for t, found in enumerate(found_at, 1):
                 rows.append({"reading": reading, "name": name, "iteration": t} | found | ends)
     return rows
 
@@ -59,11 +61,10 @@ def run_50(rho: float, seed: int) -> Rows:
     part = split(rho, seed)
     rows = []
     for reading in READINGS:
-        for name in METHODS:
+        for name in VARIANTS:
             method, update = name.split()
             model = fit(part, reading, method, update=update, max_iter=50, n_iterates=1)
-            positive = iterate_scores(model, part.X_train)[-1] > 0
-            found = measure(part.y_train, positive.astype(int), part.z_train)
+            found = measure_last(model, part.X_train, part.y_train, part.z_train)
             rows.append({"reading": reading, "name": name, "iteration": model.n_iter_} | found)
     return rows
 
@@ -120,18 +121,17 @@ def _modified_above(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(text, min(gap for gap, _ in gaps.values()) >= 0.1)
 
 
-def _reaches(rho: float, name: str, least_rate: float | None) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        majority, plain = _ends(table, rho)
-        accuracy, rate = _curve(table, reading, rho, name).iloc[-1][["accuracy", "rate"]]
-        high = (majority + plain) / 2
-        text = f"accuracy {accuracy:.3f} (high: {high:.3f})"
-        good = bool(accuracy >= high)
-        if least_rate is not None:
-            text, good = f"{text}, rate {rate:.2f}", good and bool(rate >= least_rate)
-        return Finding(text, good)
-
-    return test
+def _reaches(
+    table: pd.DataFrame, reading: str, *, rho: float, name: str, least_rate: float | None
+) -> Finding:
+    majority, plain = _ends(table, rho)
+    accuracy, rate = _curve(table, reading, rho, name).iloc[-1][["accuracy", "rate"]]
+    high = (majority + plain) / 2
+    text = f"accuracy {accuracy:.3f} (high: {high:.3f})"
+    good = bool(accuracy >= high)
+    if least_rate is not None:
+        text, good = f"{text}, rate {rate:.2f}", good and bool(rate >= least_rate)
+    return Finding(text, good)
 
 
 def _first_time(curve: pd.DataFrame, accuracy: float, rate: float) -> int:
@@ -140,32 +140,21 @@ def _first_time(curve: pd.DataFrame, accuracy: float, rate: float) -> int:
     return int(good.idxmax()) if good.any() else 101
 
 
-def _faster(rho: float) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        slow = _curve(table, reading, rho, "NGD modified")
-        fast = _curve(table, reading, rho, "AGD modified")
-        goal = slow.iloc[-1]
-        times = [_first_time(c, goal["accuracy"], goal["rate"]) for c in (fast, slow)]
-        words = ["never" if t > 100 else str(t) for t in times]
-        return Finding(f"AGD {words[0]}, NGD {words[1]}", times[0] < times[1])
-
-    return test
+def _faster(table: pd.DataFrame, reading: str, *, rho: float) -> Finding:
+    slow = _curve(table, reading, rho, "NGD modified")
+    fast = _curve(table, reading, rho, "AGD modified")
+    goal = slow.iloc[-1]
+    times = [_first_time(c, goal["accuracy"], goal["rate"]) for c in (fast, slow)]
+    words = ["never" if t > 100 else str(t) for t in times]
+    return Finding(f"AGD {words[0]}, NGD {words[1]}", times[0] < times[1])
 
 
-def _final_higher(table: pd.DataFrame, reading: str) -> Finding:
+def _final(table: pd.DataFrame, reading: str, *, what: str, holds: Any) -> Finding:
     agd, ngd = (
-        _curve(table, reading, ADULT, f"{method} modified")["rate"].iloc[-1]
+        _curve(table, reading, ADULT, f"{method} modified")[what].iloc[-1]
         for method in ("AGD", "NGD")
     )
-    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(agd > ngd))
-
-
-def _similar_accuracy(table: pd.DataFrame, reading: str) -> Finding:
-    agd, ngd = (
-        _curve(table, reading, ADULT, f"{method} modified")["accuracy"].iloc[-1]
-        for method in ("AGD", "NGD")
-    )
-    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(abs(agd - ngd) <= 0.02))
+    return Finding(f"AGD {agd:.3f}, NGD {ngd:.3f}", bool(holds(agd, ngd)))
 
 
 def _never_high(table: pd.DataFrame, reading: str) -> Finding:
@@ -195,16 +184,13 @@ def _at_50(table: pd.DataFrame, reading: str, name: str) -> pd.DataFrame:
     return means(table, "rho", reading=reading, name=name)
 
 
-def _every_rho(method: str) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        modified, normal = (
-            _at_50(table, reading, f"{method} {update}") for update in ("modified", "normal")
-        )
-        gap = modified["rate"] - normal["rate"]
-        text = f"least {gap.min():+.3f} at ρ = {gap.idxmin():g}{dagger(modified, normal)}"
-        return Finding(text, bool(gap.min() >= 0))
-
-    return test
+def _every_rho(table: pd.DataFrame, reading: str, *, method: str) -> Finding:
+    modified, normal = (
+        _at_50(table, reading, f"{method} {update}") for update in ("modified", "normal")
+    )
+    gap = modified["rate"] - normal["rate"]
+    text = f"least {gap.min():+.3f} at ρ = {gap.idxmin():g}{dagger(modified, normal)}"
+    return Finding(text, bool(gap.min() >= 0))
 
 
 def _never_at_50(table: pd.DataFrame, reading: str) -> Finding:
@@ -250,50 +236,50 @@ CURVES = Experiment(
             "NGD modified ends at a high accuracy and a high rate on Adult",
             "Section 5.2.1, Figure 2 a",
             ENDS_HIGH,
-            _reaches(ADULT, "NGD modified", 0.8),
+            partial(_reaches, rho=ADULT, name="NGD modified", least_rate=0.8),
         ),
         Claim(
             "AGD modified ends at a high accuracy and a high rate on Adult",
             "Section 5.2.1, Figure 2 a",
             ENDS_HIGH,
-            _reaches(ADULT, "AGD modified", 0.8),
+            partial(_reaches, rho=ADULT, name="AGD modified", least_rate=0.8),
         ),
         Claim(
             "NGD modified ends at a high accuracy at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
             ENDS_ACCURATE,
-            _reaches(0.5, "NGD modified", None),
+            partial(_reaches, rho=0.5, name="NGD modified", least_rate=None),
         ),
         Claim(
             "AGD modified ends at a high accuracy at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
             ENDS_ACCURATE,
-            _reaches(0.5, "AGD modified", None),
+            partial(_reaches, rho=0.5, name="AGD modified", least_rate=None),
         ),
         Claim(
             "AGD modified gets there in fewer iterations than NGD modified on Adult",
             "Section 5.2.1, Figure 2 a",
             FIRST,
-            _faster(ADULT),
+            partial(_faster, rho=ADULT),
         ),
         Claim(
             "AGD modified gets there in fewer iterations than NGD modified at ρ = 0.5",
             "Section 5.2.2, Figure 2 b",
             FIRST,
-            _faster(0.5),
+            partial(_faster, rho=0.5),
         ),
         Claim(
             "AGD's accuracy is similar to NGD's on Adult",
             "Section 5.2.1",
             "training accuracies at iteration 100, modified update, within 0.02 of each other "
             "(test added after the first full run)",
-            _similar_accuracy,
+            partial(_final, what="accuracy", holds=lambda agd, ngd: abs(agd - ngd) <= 0.02),
         ),
         Claim(
             "AGD's final rate is the higher one on Adult",
             "Section 5.2.1",
             "training rate at iteration 100, modified update: AGD's above NGD's",
-            _final_higher,
+            partial(_final, what="rate", holds=lambda agd, ngd: agd > ngd),
         ),
         Claim(
             "With AGD and the normal update the rate is never high",
@@ -323,13 +309,13 @@ ITERATION_50 = Experiment(
             "AGD: the modified update is fairer than the normal one for every ρ",
             "Figure 2 c, caption",
             AT_50,
-            _every_rho("AGD"),
+            partial(_every_rho, method="AGD"),
         ),
         Claim(
             "NGD: the modified update is fairer than the normal one for every ρ",
             "Figure 2 c, caption",
             AT_50,
-            _every_rho("NGD"),
+            partial(_every_rho, method="NGD"),
         ),
         Claim(
             "At iteration 50 the rate is never high with normal updates, for any ρ",

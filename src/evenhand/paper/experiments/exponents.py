@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from evenhand.paper.experiments._claims import Claim, Finding, means
 from evenhand.paper.experiments._draw import grid, legend, lines
-from evenhand.paper.experiments._fits import (
-    ADULT,
-    READINGS,
-    fit,
-    grid_of,
-    iterate_scores,
-    measure,
-    split,
-)
+from evenhand.paper.experiments._fits import ADULT, READINGS, fit, grid_of, measure_last, split
 from evenhand.paper.experiments._runner import Cell, Experiment, Rows
 
 __all__ = ["EXPONENTS"]
@@ -38,8 +31,7 @@ def run(rho: float, seed: int, power: float) -> Rows:
     for reading in READINGS:
         for method in ("AGD", "NGD"):
             model = fit(part, reading, method, alpha_power=power, n_iterates=1)
-            last = iterate_scores(model, part.X_test)[-1] > 0
-            found = measure(part.y_test, last.astype(int), part.z_test)
+            found = measure_last(model, part.X_test, part.y_test, part.z_test)
             rows.append({"reading": reading, "name": f"{method} modified"} | found)
     return rows
 
@@ -60,17 +52,14 @@ def draw(table: pd.DataFrame) -> Any:
     return figure
 
 
-def _flat(rho: float) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        texts, good = [], True
-        for method in ("AGD", "NGD"):
-            curve = means(table, "power", rho=rho, reading=reading, name=f"{method} modified")
-            accuracy, rate = (curve.max() - curve.min())[["accuracy", "rate"]]
-            texts.append(f"{method} {accuracy:.3f}, {rate:.2f}")
-            good &= bool(accuracy <= 0.02 and rate <= 0.05)
-        return Finding("; ".join(texts), good)
-
-    return test
+def _flat(table: pd.DataFrame, reading: str, *, rho: float) -> Finding:
+    texts, good = [], True
+    for method in ("AGD", "NGD"):
+        curve = means(table, "power", rho=rho, reading=reading, name=f"{method} modified")
+        accuracy, rate = (curve.max() - curve.min())[["accuracy", "rate"]]
+        texts.append(f"{method} {accuracy:.3f}, {rate:.2f}")
+        good &= bool(accuracy <= 0.02 and rate <= 0.05)
+    return Finding("; ".join(texts), good)
 
 
 CRITERION = (
@@ -91,7 +80,7 @@ EXPONENTS = Experiment(
             else f"The exponent of α hardly matters at {name}",
             "Sections 5.5.2 and 8, Figure 5",
             CRITERION,
-            _flat(rho),
+            partial(_flat, rho=rho),
         )
         for rho, name in DATA.items()
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,18 +44,15 @@ def draw(table: pd.DataFrame) -> Any:
     return draw_over_rho(table, list(RATIOS.values()), columns=tuple(RATIOS), rates=False)
 
 
-def _grows(column: str, *, size: bool = False) -> Any:
-    def test(table: pd.DataFrame, reading: str) -> Finding:
-        ratio = table[column].abs() if size else table[column]
-        here = table["reading"] == reading
-        part = ratio[here].groupby(table["rho"][here]).mean()
-        if len(part) < 4 or part.isna().any():
-            return Finding("too few correlations", None)
-        order = float(spearmanr(part.index, part).statistic)
-        ends = f"{part.iloc[0]:.2f} at ρ = {part.index[0]:g}, {part.iloc[-1]:.2f} at the last"
-        return Finding(f"rank correlation {order:+.2f}; {ends}", order >= 0.8)
-
-    return test
+def _grows(table: pd.DataFrame, reading: str, *, column: str, size: bool = False) -> Finding:
+    ratio = table[column].abs() if size else table[column]
+    here = table["reading"] == reading
+    part = ratio[here].groupby(table["rho"][here]).mean()
+    if len(part) < 4 or part.isna().any():
+        return Finding("too few correlations", None)
+    order = float(spearmanr(part.index, part).statistic)
+    ends = f"{part.iloc[0]:.2f} at ρ = {part.index[0]:g}, {part.iloc[-1]:.2f} at the last"
+    return Finding(f"rank correlation {order:+.2f}; {ends}", order >= 0.8)
 
 
 def _larger(table: pd.DataFrame, reading: str) -> Finding:
@@ -82,14 +80,14 @@ NOISE = Experiment(
             "The noise column's weight, relative to the largest, grows with ρ",
             "Section 5.5.1, Figure 4, Remark 3.1",
             "rank correlation of ρ and the mean of w_η / max w at least 0.8",
-            _grows("printed_ratio"),
+            partial(_grows, column="printed_ratio"),
         ),
         Claim(
             "The noise column's weight grows in size with ρ",
             "Section 5.5.1, with the ratio mended",
             "rank correlation of ρ and the mean of |w_η| / max |w| at least 0.8 (sizes since the "
             "first full run, signed before)",
-            _grows("absolute_ratio", size=True),
+            partial(_grows, column="absolute_ratio", size=True),
         ),
         Claim(
             "At a high correlation its weight is much larger than the others",

@@ -12,7 +12,14 @@ from evenhand.datasets import Split
 from evenhand.models.classifier import FairClassifier, FairnessWarning
 from evenhand.paper.experiments._claims import Claim, Finding, means
 from evenhand.paper.experiments._draw import grid, legend, lines
-from evenhand.paper.experiments._fits import READINGS, fit, grid_of, iterate_scores, measure, split
+from evenhand.paper.experiments._fits import (
+    READINGS,
+    fit,
+    grid_of,
+    measure,
+    measure_iterates,
+    split,
+)
 from evenhand.paper.experiments._runner import Experiment, Rows
 
 __all__ = ["TARGETS"]
@@ -59,8 +66,7 @@ def _highest(part: Split, models: tuple[FairClassifier, ...]) -> tuple[float, fl
     """Highest training rate of any iterate, and of those with between 1% and 99% positives."""
     rates, eligible = [0.0], [0.0]
     for model in models:
-        for scores in iterate_scores(model, part.X_train):
-            found = measure(part.y_train, (scores > 0).astype(int), part.z_train)
+        for found in measure_iterates(model, part.X_train, part.y_train, part.z_train):
             if found["rate"] >= 0:
                 rates.append(found["rate"])
                 if not found["constant"]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evenhand.paper.experiments._claims import Claim, Finding, dagger, means
 from evenhand.paper.experiments._draw import draw_over_rho
-from evenhand.paper.experiments._fits import READINGS, fit, grid_of, iterate_scores, measure, split
+from evenhand.paper.experiments._fits import READINGS, fit, grid_of, measure, measure_last, split
 from evenhand.paper.experiments._runner import Experiment, Rows
 from evenhand.peers import AccuracyOnly, FairnessOnly
 
@@ -20,9 +20,11 @@ def run(rho: float, seed: int) -> Rows:
     part = split(rho, seed)
     rows = []
 
-    def add(reading: str, name: str, predicted: Any, **more: Any) -> None:
-        found = measure(part.y_test, predicted, part.z_test)
+    def add(reading: str, name: str, found: dict[str, float], **more: Any) -> None:
         rows.append({"reading": reading, "name": name} | found | more)
+
+    def test(model: Any) -> dict[str, float]:
+        return measure(part.y_test, model.predict(part.X_test), part.z_test)
 
     plain, fair = (
         peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
@@ -31,13 +33,12 @@ def run(rho: float, seed: int) -> Rows:
     for reading in READINGS:
         for update in ("modified", "normal"):
             model = fit(part, reading, "AGD", update=update, tau=0.8)
-            last = iterate_scores(model, part.X_test)[-1] > 0
-            add(reading, f"AGD {update}", last.astype(int))
+            last = measure_last(model, part.X_test, part.y_test, part.z_test)
+            add(reading, f"AGD {update}", last)
             if update == "modified":
-                chosen = model.predict(part.X_test)
-                add(reading, "AGD modified, τ = 0.8", chosen, feasible=bool(model.feasible_))
-        add(reading, "accuracy only", plain.predict(part.X_test))
-        add(reading, "fairness only", fair.predict(part.X_test))
+                add(reading, "AGD modified, τ = 0.8", test(model), feasible=bool(model.feasible_))
+        add(reading, "accuracy only", test(plain))
+        add(reading, "fairness only", test(fair))
     return rows
 
 

@@ -38,7 +38,7 @@ from evenhand.paper.theory._optima import (
     fair_optimum,
     minimum_loss,
 )
-from evenhand.paper.theory._runs import constants, descend, measured_regrets, step_totals
+from evenhand.paper.theory._runs import constants, descend, measured_regrets
 
 __all__ = [
     "Certificate",
@@ -60,5 +60,4 @@ __all__ = [
     "price_contraction",
     "price_expression",
     "price_of_fairness",
-    "step_totals",
 ]

@@ -295,7 +295,7 @@ def agd_classification_bound(
     Parameters
     ----------
     total : array-like
-        :math:`A_t`: :func:`step_totals`.
+        :math:`A_t`, the ``total`` of the run's iterations.
     k : Constants
         The constants.
     alpha : float
@@ -342,7 +342,7 @@ def agd_fairness_bound(
     Parameters
     ----------
     total : array-like
-        :math:`A_t`: :func:`step_totals`.
+        :math:`A_t`, the ``total`` of the run's iterations.
     k : Constants
         The constants.
     alpha : float

@@ -67,37 +67,6 @@ def descend(
         yield Iteration(t, alpha_t, m, direction, w, u)
 
 
-def step_totals(
-    problem: Problem, run: Sequence[Iteration], *, step: float | None = None
-) -> FloatArray:
-    r"""Sum the weights of a run of AGD+, :math:`A_t = \sum_{i \le t} a_i`.
-
-    The solver's own :math:`a_t = (1 + \sqrt{1 + 4L_tA_{t-1}})/2L_t`, with the :math:`L_t` of the
-    run; :math:`A_t \ge t^2/4L` if :math:`L_t \le L`.
-
-    Parameters
-    ----------
-    problem : Oracle
-        The problem.
-    run : sequence of Iteration
-        What :func:`evenhand.core.solvers.solve` yielded.
-    step : float, optional
-        The fixed step it was given, if any.
-
-    Returns
-    -------
-    ndarray of shape (len(run),)
-        :math:`A_1, A_2, \dots`.
-    """
-    totals, total, steepness = [], 0.0, 0.0
-    for it in run:
-        L = problem.smoothness_at(it.alpha, steepness) if step is None else 1 / step
-        total += (1 + np.sqrt(1 + 4 * L * total)) / (2 * L)
-        steepness = it.moments.steepness
-        totals.append(total)
-    return np.array(totals)
-
-
 def constants(
     problem: Game,
     run: Sequence[Iteration],
@@ -105,7 +74,6 @@ def constants(
     w_optimum: FloatArray,
     fair: tuple[FloatArray, FloatArray],
     start: FloatArray | None = None,
-    totals: FloatArray | None = None,
     n_points: int = 8,
     n_draws: int = 8,
 ) -> Constants:
@@ -124,7 +92,8 @@ def constants(
       w = 0, u = 0, the other usual start, :math:`\nabla L_F` is 0 and it fails too.
     - :math:`G_C` and :math:`G_F` are maxima over the run and over ``n_draws`` points drawn from the
       ball of radius R about the optimum of :math:`L_C` (u as at iterates of the run).
-    - D and R are radii of the balls about the two optima that hold the run. In the paper they are
+    - D and R are radii of the balls about the two optima that hold the run, the mirror points of
+      a solver that averages among it. In the paper they are
       maxima over all w and u, which on :math:`\mathbb R^n` are infinite; and it has one
       :math:`w^*`, which would have to be the optimum of both losses.
 
@@ -140,8 +109,6 @@ def constants(
         Weights and adversary where :math:`L_F` is largest: :func:`fair_optimum`.
     start : ndarray of shape (n_weights,), optional
         Where the run started, zero by default; its u was 0.
-    totals : ndarray, optional
-        :func:`step_totals` of a run of AGD+: its mirror points are then in the ball too.
     n_points, n_draws : int, default=8
         At how many iterates :math:`L_2` is measured, and how many points are drawn.
 
@@ -156,10 +123,10 @@ def constants(
     q = np.array([start, *(it.q for it in run)])
     u = np.array([np.zeros(problem.n_adversary), *(it.u for it in run)])
     points = q
-    if totals is not None:
-        a = np.diff(totals, prepend=0.0)
-        before = totals - a
-        points = np.vstack([q, q[1:] + (before / a)[:, None] * np.diff(q, axis=0)])
+    weight, total = np.array([(it.weight, it.total) for it in run]).T
+    if weight.all():
+        before = total - weight
+        points = np.vstack([q, q[1:] + (before / weight)[:, None] * np.diff(q, axis=0)])
     R = float(np.linalg.norm(points - w_optimum, axis=1).max())
     away = np.linalg.norm(points - fair[0], axis=1).max(), np.linalg.norm(u - fair[1], axis=1).max()
 

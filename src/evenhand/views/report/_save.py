@@ -57,7 +57,7 @@ def save_report(
     check_is_fitted(model)
     if classifier.init == "zero" or classifier.extra_column == "noise":
         raise ValueError(
-            "a report compares with plain logistic regression, where a fit with init='auto' and "
+            "a report compares with plain logistic regression, where a fit with init='optimum' and "
             f"extra_column='ones' begins; this one has init={classifier.init!r} and "
             f"extra_column={classifier.extra_column!r}."
         )

@@ -11,7 +11,8 @@ from evenhand import statistical_rate
 from evenhand.core.metrics import true_positive_rate_ratio
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers import _zhang
-from evenhand.peers._zhang import Network, ZhangClassifier, guess_group, log_loss
+from evenhand.peers._networks import Network, guess_group, log_loss
+from evenhand.peers._zhang import ZhangClassifier
 
 
 def numeric_gradient(loss, at, step=1e-6):

@@ -14,7 +14,7 @@ from evenhand import FairnessWarning
 from evenhand.core.metrics import group_counts, statistical_rate
 from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
-from evenhand.peers._zafar import ZafarClassifier, ZafarMistreatmentClassifier
+from evenhand.peers import ZafarClassifier, ZafarMistreatmentClassifier
 
 pytest.importorskip("cvxpy")
 

@@ -1,4 +1,4 @@
-"""No comparator is crippled: on Adult each reaches what is known of it, or of its counterpart.
+"""No peer is crippled: on Adult each reaches what is known of it, or of its counterpart.
 
 Known figures are means over splits of the 30,162 rows of the original training file; here it is one
 split of the 45,222 complete rows, so accuracy may be 0.005 less and the rate 0.06.

@@ -1,0 +1,198 @@
+"""Evenhand and its peers as records: what a comparison runs, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+from evenhand.core.notions import NOTIONS
+from evenhand.core.rates import Rate
+from evenhand.models.boosted import FairBoostedClassifier
+from evenhand.models.classifier import FairClassifier
+from evenhand.peers._baselines import (
+    AccuracyOnly,
+    ConstantClassifier,
+    FairnessOnly,
+    GroupThresholds,
+    Reweighing,
+)
+from evenhand.peers._celis import CelisClassifier
+from evenhand.peers._fairlearn import (
+    FairlearnExponentiatedGradient,
+    FairlearnGridSearch,
+    FairlearnThresholdOptimizer,
+)
+from evenhand.peers._oxonfair import OxonFairClassifier
+from evenhand.peers._zafar import ZafarClassifier
+from evenhand.peers._zhang import ZhangClassifier
+
+__all__ = ["PEERS", "PeerRecord", "named_peers"]
+
+
+@dataclass(frozen=True)
+class PeerRecord:
+    """A peer, or evenhand itself, as :func:`compare` runs it.
+
+    How it meets a target τ follows from what it is. With a ``path``, it is fitted once for each
+    value of that parameter, and τ gets the most accurate of these on the training data among those
+    whose training rate reaches τ. Otherwise, an estimator with ``at(tau)`` is fitted once; one
+    with a parameter ``tau`` once for each τ; any other is fitted once and gives one answer.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables and pictures.
+    make : callable ``(notion, random_state) -> estimator``
+        An unfitted estimator with ``fit(X, y, *, sensitive_features)`` for a notion.
+    path : mapping of str to sequence, default={}
+        At most one parameter of the estimator and the values to try.
+    notions : tuple of str, optional
+        The notions it can be asked for; all by default.
+    packages : tuple of str, default=()
+        Packages beside evenhand's own requirements whose versions matter.
+    """
+
+    name: str
+    make: Callable[[str, int], Any]
+    path: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    notions: tuple[str, ...] | None = None
+    packages: tuple[str, ...] = ()
+
+
+_PARITY = ("statistical_parity",)
+# These take one rate, not several at once.
+_ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
+_ZHANG = {"statistical_parity": "demographic_parity"}
+
+# All are chosen by the rate on the training part itself: a margin would compare rules, not methods.
+_ALIKE: dict[str, Any] = {"confidence": None}
+
+PEERS: dict[str, PeerRecord] = {
+    "evenhand": PeerRecord("evenhand", lambda n, s: FairClassifier(n, random_state=s, **_ALIKE)),
+    "evenhand_aware": PeerRecord(
+        "evenhand, a cut per group",
+        lambda n, s: FairClassifier(n, group_cuts=True, random_state=s, **_ALIKE),
+    ),
+    "evenhand_boosted": PeerRecord(
+        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s, **_ALIKE)
+    ),
+    "accuracy_only": PeerRecord("plain logistic regression", lambda n, s: AccuracyOnly()),
+    "fairness_only": PeerRecord("fairness only", lambda n, s: FairnessOnly(notion=n)),
+    "constant": PeerRecord("constant answer", lambda n, s: ConstantClassifier()),
+    "reweighing": PeerRecord("reweighing", lambda n, s: Reweighing(), notions=_PARITY),
+    "group_thresholds": PeerRecord(
+        "a cut per group", lambda n, s: GroupThresholds(notion=n), notions=_ONE_RATE
+    ),
+    "zafar": PeerRecord(
+        "Zafar",
+        lambda n, s: ZafarClassifier(relative=True),
+        path={"covariance_bound": (0.0, 0.1, 0.2, 0.4, 0.7)},
+        packages=("cvxpy",),
+    ),
+    "zhang": PeerRecord(
+        "Zhang",
+        lambda n, s: ZhangClassifier(notion=_ZHANG.get(n, "equalized_odds"), random_state=s),
+        path={"alpha": (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)},
+    ),
+    "celis": PeerRecord(
+        "Celis", lambda n, s: CelisClassifier(notion=n, random_state=s), notions=_ONE_RATE
+    ),
+    "exponentiated_gradient": PeerRecord(
+        "ExponentiatedGradient",
+        lambda n, s: FairlearnExponentiatedGradient(notion=n, random_state=s),
+        path={"bound": (0.08, 0.04, 0.02, 0.01, 0.005, 0.0)},
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "grid_search": PeerRecord(
+        "GridSearch",
+        lambda n, s: FairlearnGridSearch(notion=n),
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "threshold_optimizer": PeerRecord(
+        "ThresholdOptimizer",
+        lambda n, s: FairlearnThresholdOptimizer(notion=n, random_state=s),
+        notions=_PARITY,
+        packages=("fairlearn",),
+    ),
+    "oxonfair": PeerRecord(
+        "OxonFair, groups inferred",
+        lambda n, s: OxonFairClassifier(notion=n, random_state=s),
+        notions=_ONE_RATE,
+        packages=("oxonfair",),
+    ),
+    "oxonfair_aware": PeerRecord(
+        "OxonFair, groups given",
+        lambda n, s: OxonFairClassifier(notion=n, infer_groups=False, random_state=s),
+        notions=_ONE_RATE,
+        packages=("oxonfair",),
+    ),
+}
+"""What :func:`compare` knows by name: evenhand and its peers."""
+
+
+def _takes_groups(estimator: Any) -> bool:
+    """Whether ``fit`` takes ``sensitive_features``, by name or among any keywords."""
+    taken = signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
+    return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
+
+
+_HELP = (
+    f"use names among {', '.join(map(repr, PEERS))}, PeerRecord records, or a mapping of names to "
+    "estimators."
+)
+
+
+def _as_record(name: str, method: Any) -> PeerRecord:
+    """Take a record as it is, an estimator as the answer to any notion and seed."""
+    return (
+        method if isinstance(method, PeerRecord) else PeerRecord(name, lambda notion, seed: method)
+    )
+
+
+def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:
+    """Give the records by key: from names, records, or estimators by name."""
+    if isinstance(methods, str):
+        if methods != "all":
+            methods = [methods]
+        else:
+            covered = (m for m in PEERS.items() if notion in (m[1].notions or NOTIONS))
+            methods = [key for key, _ in covered]
+    if isinstance(methods, Mapping):
+        chosen = {str(name): _as_record(str(name), m) for name, m in methods.items()}
+    elif not isinstance(methods, Iterable):
+        raise ValueError(f"methods is {methods!r}; {_HELP}")
+    else:
+        chosen = {}
+        for method in methods:
+            if isinstance(method, PeerRecord):
+                chosen[method.name] = method
+            elif isinstance(method, str) and method in PEERS:
+                chosen[method] = PEERS[method]
+            else:
+                raise ValueError(f"methods has {method!r}; {_HELP}")
+    if not chosen:
+        raise ValueError("methods is empty; name at least one.")
+    for key, method in chosen.items():
+        if method.notions is not None and notion not in method.notions:
+            raise ValueError(
+                f"method {key!r} is not made for notion={notion!r}, only for "
+                f"{', '.join(map(repr, method.notions))}; leave it out."
+            )
+        estimator = method.make(notion, 0)
+        if isinstance(estimator, type):
+            raise ValueError(f"method {key!r} is a class; give an estimator.")
+        if not _takes_groups(estimator):
+            raise ValueError(
+                f"method {key!r} has no fit(X, y, *, sensitive_features), which compare calls."
+            )
+        unknown = set(method.path) - set(estimator.get_params())
+        if unknown or len(method.path) > 1:
+            raise ValueError(
+                f"the path of method {key!r} must name one parameter of its estimator, not "
+                f"{', '.join(map(repr, method.path))}."
+            )
+    return chosen
