@@ -2,13 +2,13 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import as_layout, make_problem
+from helpers import as_layout, fair, make_problem
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from evenhand import FairClassifier, FairnessWarning
+from evenhand import FairnessWarning
 from evenhand.core.multipliers import CostSensitivePath, SoftRatePath, Walk
 from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.rates import RATES
@@ -41,7 +41,7 @@ def fit(X, y, z, **params):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         weight = params.pop("sample_weight", None)
-        model = FairClassifier(**params)
+        model = fair(**params)
         return model.fit(X, y, sensitive_features=z, sample_weight=weight)
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NOTION_NAMES, make_problem
+from helpers import NOTION_NAMES, fair, make_problem
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -389,7 +389,7 @@ def test_several_notions_each_with_its_target():
 def test_what_cannot_be_asked(params, words):
     X, y, z = make_groups(3, n=300)
     with pytest.raises(ValueError, match=words):
-        FairClassifier(**params).fit(X, y, sensitive_features=z)
+        fair(**params).fit(X, y, sensitive_features=z)
 
 
 def test_at_of_several_notions_takes_one_number():

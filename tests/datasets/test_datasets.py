@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import fair
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand import FairClassifier
 from evenhand.datasets import (
     DATASETS,
     census_chunks,
@@ -297,7 +297,7 @@ def highest_rates(seed, **settings):
     data = make_counterexample(random_state=seed)
     X = data.encoder.fit_transform(data.data)
     for update in ("normal", "modified"):
-        model = FairClassifier(
+        model = fair(
             update=update,
             alpha=0.1,
             alpha_power=0.5,
@@ -395,7 +395,7 @@ def test_census_other_forms():
     np.testing.assert_array_equal(framed.data.to_numpy(), dense.data[:1000])
     assert list(framed.data.columns) == load_adult().feature_names
     encoded_split(framed, random_state=0)
-    model = FairClassifier(tau=0.8, max_iter=20)
+    model = fair(tau=0.8, max_iter=20)
     split = encoded_split(make_census(5000, random_state=0, as_frame=True), random_state=0)
     model.fit(split.X_train, split.y_train, sensitive_features=split.z_train)
     assert model.groups_.tolist() == ["Female", "Male"]

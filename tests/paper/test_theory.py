@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from helpers import make_problem
+from helpers import fair, make_problem
 from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -481,7 +481,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_certificate_is_sound(problem, case):
     X, y, z = problem
-    model = FairClassifier(max_iter=60, **CASES[case]).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=60, **CASES[case]).fit(X, y, sensitive_features=z)
     found = certificate(model, X, y, sensitive_features=z)
     assert all(np.isfinite(v) for v in asdict(found).values())
     assert found.delta >= -1e-10
@@ -497,7 +497,7 @@ def test_certificate_is_sound(problem, case):
 
 def test_certificate_against_scikit_learn(problem):
     X, y, z = problem
-    model = FairClassifier(l2=1e-3).fit(X, y, sensitive_features=z)
+    model = fair(l2=1e-3).fit(X, y, sensitive_features=z)
     found = certificate(model, X, y, sensitive_features=z)
     assert abs(found.min_loss_c - plain(X, y, 1e-3)[0]) <= 1e-8
     s = X @ model.coef_[0] + model.intercept_[0]
@@ -518,13 +518,13 @@ def test_fairness_has_its_price():
 def test_no_price_without_fairness(problem):
     X, y, z = problem
     options = {"alpha": 0.0, "mu": 0.0, "update": "normal", "cut": False, "max_iter": 300}
-    model = FairClassifier(tau=1e-6, **options).fit(X, y, sensitive_features=z)
+    model = fair(tau=1e-6, **options).fit(X, y, sensitive_features=z)
     assert abs(certificate(model, X, y, sensitive_features=z).delta) < 1e-7
 
 
 def test_certificate_takes_what_fit_takes(problem):
     X, y, z = problem
-    model = FairClassifier(max_iter=40).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=40).fit(X, y, sensitive_features=z)
     expected = certificate(model, X, y, sensitive_features=z)
 
     def same(found, rel=1e-6):
@@ -540,7 +540,7 @@ def test_certificate_takes_what_fit_takes(problem):
     same(certificate(model, X[rows], y[rows], sensitive_features=z[rows]))
 
     with_column = np.column_stack([X, z])
-    model = FairClassifier(max_iter=40, sensitive_features=5).fit(with_column, y)
+    model = fair(max_iter=40, sensitive_features=5).fit(with_column, y)
     expected = certificate(model, with_column, y)
     assert model.coef_[0, 5] == 0
     assert expected.delta > 0
@@ -548,7 +548,7 @@ def test_certificate_takes_what_fit_takes(problem):
 
 def test_certificate_on_other_rows(problem):
     X, y, z = problem
-    model = FairClassifier(max_iter=40).fit(X[:300], y[:300], sensitive_features=z[:300])
+    model = fair(max_iter=40).fit(X[:300], y[:300], sensitive_features=z[:300])
     found = certificate(model, X[300:], y[300:], sensitive_features=z[300:])
     assert abs(found.min_loss_c - plain(X[300:], y[300:], 1e-4)[0]) <= 1e-8
     assert found.delta > 0
@@ -558,7 +558,7 @@ def test_certificate_refuses_what_it_cannot_judge(problem):
     X, y, z = problem
     with pytest.raises(NotFittedError):
         certificate(FairClassifier(), X, y, sensitive_features=z)
-    model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
     with pytest.raises(ValueError, match="labels are"):
         certificate(model, X, y + 1, sensitive_features=z)
     with pytest.raises(ValueError, match="groups are"):
@@ -586,7 +586,7 @@ def test_certificate_names_what_it_cannot_judge():
 def test_certificate_says_what_it_is_for(params, y, message):
     rng = np.random.default_rng(0)
     X, y, z = rng.standard_normal((90, 2)), rng.integers(0, y, 90), rng.integers(0, 2, 90)
-    model = FairClassifier(max_iter=5, **params).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=5, **params).fit(X, y, sensitive_features=z)
     with pytest.raises(ValueError, match=f"one cut for everybody.*fitted with {message}"):
         certificate(model, X, y, sensitive_features=z)
 

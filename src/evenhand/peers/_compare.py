@@ -25,8 +25,8 @@ from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, AnyNotion
 from evenhand.core.rates import RATES, overall_accuracy
 from evenhand.datasets import stratified_rows
-from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import check_labels
+from evenhand.models.method import Method
 from evenhand.models.progress import job_bar
 from evenhand.peers._registry import PeerRecord, named_peers
 
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 
 # Below this share of positives, or of negatives, in a group an answer is no answer.
-MIN_SHARE = FairClassifier().min_share
+MIN_SHARE = Method().min_share
 
 
 def _takes_sparse(estimator: Any) -> bool:

@@ -17,6 +17,9 @@ from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.datasets import Split, encoded_split, load_adult, with_correlation
 from evenhand.models.classifier import FairClassifier, FairnessWarning
+from evenhand.models.fit_rows import read_rows
+from evenhand.models.method import Method
+from evenhand.models.training import make_oracle
 from evenhand.paper.experiments._claims import CORRECTED, PRINTED, RIDGE
 
 __all__ = [
@@ -102,19 +105,28 @@ def _settings(reading: str, method: str, params: dict[str, Any]) -> dict[str, An
     return {"confidence": None} | READINGS[reading] | {"solver": solver} | params
 
 
+def _classifier(settings: dict[str, Any]) -> FairClassifier:
+    own = Method().get_params()
+    method = Method(**{name: value for name, value in settings.items() if name in own})
+    wanted = {name: value for name, value in settings.items() if name not in own}
+    return FairClassifier(method=method, **wanted)
+
+
 def fit(part: Split, reading: str, method: str, **params: Any) -> FairClassifier:
     """Fit in a reading by NGD or AGD; what is not reached is for the caller to see."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = FairClassifier(**_settings(reading, method, params))
+        model = _classifier(_settings(reading, method, params))
         return model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
 
 
 def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
     """Make the oracle of a fit in a reading, in float64."""
-    model = FairClassifier(**_settings(reading, "NGD", params))
-    return model._oracle(model._rows(X, y, z, None, dtype=(np.float64,))[0])
+    model = _classifier(_settings(reading, "NGD", params))
+    settings = model.settings()
+    rows, _ = read_rows(model, settings, X, y, z, None, dtype=(np.float64,))
+    return make_oracle(rows, settings)
 
 
 def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterator[Iteration]:

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand.core.oracle import Oracle
 from evenhand.models.classifier import FairClassifier
+from evenhand.models.fit_rows import read_rows
+from evenhand.models.training import make_oracle
 from evenhand.paper.theory._optima import at_best_response, fair_optimum, minimum_loss
 
 
@@ -94,7 +96,7 @@ def certificate(
     check_is_fitted(model)
     for what, unserved in (
         ("more than two labels", len(model.classes_) > 2),
-        ("several notions, as equalized_odds is", len(model._rate.parts) > 1),
+        ("several notions, as equalized_odds is", len(model.fitted_.rate.parts) > 1),
         ("group_cuts=True", len(np.shape(model.point_.cut)) > 0),
     ):
         if unserved:
@@ -103,10 +105,10 @@ def certificate(
                 f"classifier was fitted with {what}."
             )
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
-    point = model.point_
+    point, fit = model.point_, model.fitted_
     uncut = model.trajectory_.iterates[point.iterate]
-    last = uncut[-1] if model.extra_column == "noise" else model._sign * model.intercept_[0]
-    w = np.append(model._sign * model.coef_[0, inputs], last)
+    last = uncut[-1] if fit.noise else fit.sign * model.intercept_[0]
+    w = np.append(fit.sign * model.coef_[0, inputs], last)
 
     least = minimum_loss(oracle)
     here, _ = at_best_response(oracle, w)
@@ -131,7 +133,10 @@ def _oracle_of(
     model: FairClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
 ) -> tuple[Oracle, NDArray[np.intp]]:
     """Make the oracle a fit of the model on these data would have, in float64."""
-    rows, _ = model._rows(X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,))
+    settings = model.settings()
+    rows, _ = read_rows(
+        model, settings, X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,)
+    )
     for name, ours, theirs in (
         ("labels", rows.classes, model.classes_),
         ("groups", rows.groups, model.groups_),
@@ -140,4 +145,4 @@ def _oracle_of(
             raise ValueError(
                 f"the {name} are {list(ours)}; the classifier was fitted with {list(theirs)}."
             )
-    return model._oracle(rows), rows.inputs
+    return make_oracle(rows, settings), rows.inputs
