@@ -53,7 +53,7 @@ MODULES = {
     "held_out": ("frontier/held_out.py", "frontier/test_selection.py models/test_labels.py", ""),
     "persist": ("persist/model_file.py", "persist", ""),
     "escaping": (
-        "views/report/_render.py",
+        "views/report/page.py",
         "views/test_report.py",
         "clean _shown script_json _policy _text _attributes _assets",
     ),

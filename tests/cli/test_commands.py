@@ -148,7 +148,8 @@ class TestJson:
         from scipy.stats import binomtest
 
         from evenhand import GroupRatesDisplay
-        from evenhand.views.report._figures import wilson
+        from evenhand.core.rates import EQUALIZED_ODDS
+        from evenhand.views.report.figures import measure
 
         frame = pd.read_csv(model / "loans.csv")
         good = frame["credit"] == "good"
@@ -161,7 +162,9 @@ class TestJson:
             for ends in (
                 (group["low"], group["high"]),
                 bar[:, 0] / 100,
-                wilson(int(part.sum()), len(part)),
+                measure([[[0, 0], [sum(~part), sum(part)]]], EQUALIZED_ODDS, 1, False)["rates"][0][
+                    "interval"
+                ][0],
             ):
                 assert ends == pytest.approx((wanted.low, wanted.high))
         plt.close("all")

@@ -672,7 +672,7 @@ class TestWords:
         assert "–" not in shown
 
     def test_one_small_group_in_the_report(self):
-        from evenhand.views.report._words import limits
+        from evenhand.views.report.words import limits
 
         data = {"small_groups": {"c": 3}}
         told = dict(limits({"asked": {"sensitive": ["g"]}, "data": data, "parts": []}, []))

@@ -19,8 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenhand.core.rates import RATES, overall_accuracy, rate_text
-from evenhand.views.report._figures import rate_of
-from evenhand.views.report._words import (
+from evenhand.views.report.words import (
     again_sentence,
     missed_over_all,
     rate_titles,
@@ -28,6 +27,7 @@ from evenhand.views.report._words import (
     useless_sentence,
 )
 from evenhand.workflow.labels import favourable_answer
+from evenhand.workflow.summary import rate_of
 
 __all__ = [
     "say_notes",
