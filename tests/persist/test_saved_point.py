@@ -108,9 +108,10 @@ def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
         assert point_at(page, tau)[1] == model.feasible_
         assert picked["saved"]["counts"] == picked["points"][picked["chosen"]]["counts"]
         counts = np.array(picked["saved"]["counts"]["test"])
-        np.testing.assert_array_equal(there["sums"]["test"]["n"], counts.sum(axis=(1, 2)))
+        on_test = there["figures"]["test"]
+        np.testing.assert_array_equal(on_test["rates"][0]["bottom"], counts.sum(axis=(1, 2)))
         figure = f"{np.trace(counts.sum(axis=0)) / counts.sum():.4f}"
-        assert there["sums"]["test"]["accuracy"] == pytest.approx(float(figure), abs=1e-4)
+        assert on_test["accuracy"] == pytest.approx(float(figure), abs=1e-4)
         rows = [line.split() for line in shown.splitlines() if line.split()[:1] == [f"{tau:g}"]]
         if model.feasible_ or tau == 0.7:
             assert rows[0][1] == figure

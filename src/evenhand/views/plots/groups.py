@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES, rate_text, wilson_interval
-from evenhand.tables.pipeline import FairPipeline
 from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
 
 __all__ = ["GroupRatesDisplay"]
@@ -88,6 +87,8 @@ class GroupRatesDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
+        from evenhand.tables.pipeline import FairPipeline  # brings rich
+
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         # A pipeline for tables finds the groups in the table.
         needs = getattr(last, "needs_group", False) and not isinstance(estimator, FairPipeline)
