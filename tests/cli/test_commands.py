@@ -159,13 +159,9 @@ class TestJson:
         bars = display.ax_.containers[0].lines[2][0].get_segments()
         for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
             wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
-            for ends in (
-                (group["low"], group["high"]),
-                bar[:, 0] / 100,
-                measure([[[0, 0], [sum(~part), sum(part)]]], EQUALIZED_ODDS, 1, False)["rates"][0][
-                    "interval"
-                ][0],
-            ):
+            counts = [[[0, 0], [sum(~part), sum(part)]]]
+            reported = measure(counts, EQUALIZED_ODDS, 1, False)["rates"][0]["interval"][0]
+            for ends in ((group["low"], group["high"]), bar[:, 0] / 100, reported):
                 assert ends == pytest.approx((wanted.low, wanted.high))
         plt.close("all")
         assert "Wilson" in run(*args).stdout

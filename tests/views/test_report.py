@@ -1,6 +1,7 @@
 """The report as text: what it says, what it lets through, what it does without."""
 
 import copy
+import json
 import re
 from importlib.resources import files
 
@@ -36,9 +37,6 @@ def everything_hostile(value, text=HOSTILE):
 @pytest.fixture(scope="module")
 def summary():
     return made_up(small=True)
-
-
-# ---- what is let through ---------------------------------------------------------------------
 
 
 def test_hostile_names_are_text(summary):
@@ -136,9 +134,6 @@ def test_policy_allows_the_pages_own_script_and_nothing_else(summary):
 def test_ids_are_unique(summary):
     ids = [value for _, name, value in Page(render(summary)).attributes if name == "id"]
     assert len(ids) == len(set(ids))
-
-
-# ---- what it says ----------------------------------------------------------------------------
 
 
 def test_sentences():
@@ -362,9 +357,6 @@ def test_a_model_worse_than_one_answer_to_everybody_is_named():
         assert (said in text) == worse
 
 
-# ---- figures ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_figures_are_those_of_the_library(name, n_labels):
@@ -520,13 +512,24 @@ def test_a_fit_to_adult():
     assert f"{ratio_text(ratio, 0.8)} on {len(predicted):,} test rows" in text
 
 
+def test_the_script_measures_nothing():
+    """It picks among figures: those of every answer to a step of the slider, on every part."""
+    script = files("evenhand.views.report").joinpath("page.js").read_text("utf-8")
+    assert not re.search(r"sqrt|1\.9599|top \* |/ bottom", script)
+    summary = made_up(n_points=400)
+    full, page = page_data(clean(summary)), Page(render(summary)).model
+    assert page["n_points"] < 101 < full["n_points"]
+    for tau in [i / 100 for i in range(101)]:
+        i, *wanted = point_at(full, tau)
+        j, *found = point_at(page, tau)
+        assert found == wanted
+        assert page["points"][j]["figures"] == json.loads(json.dumps(full["points"][i]["figures"]))
+
+
 def test_axes():
     assert ticks(0.22, 1.0, 5) == [0.4, 0.6, 0.8, 1.0]
     assert ticks(0.5, 0.5) == [0.5]
     assert [nice_top(v) for v in (0, 0.03, 0.26, 0.97)] == [0.02, 0.04, 0.4, 1.0]
-
-
-# ---- what may be missing ---------------------------------------------------------------------
 
 
 def without(summary, **changes):

@@ -77,13 +77,11 @@ class GroupRatesDisplay(Display):
             Inputs and labels of two values.
         sensitive_features : array-like of shape (n_samples,)
             Group of each row.
-        rate : str, default="selection_rate"
-            A name in :data:`evenhand.core.rates.RATES`.
-        tau : float, optional
-            The least ratio that is allowed.
         pos_label : label, optional
             The favourable label; by default the classifier's own ``pos_label``, or the last of its
             two ``classes_``.
+        rate, tau
+            As of the class.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
@@ -132,12 +130,10 @@ class GroupRatesDisplay(Display):
             As of :meth:`from_estimator`.
         """
         several = y_pred if isinstance(y_pred, dict) else {"": y_pred}
-        counts, groups = {}, []
+        known, counts, groups = {"sensitive_features": sensitive_features}, {}, []
         for name, predicted in several.items():
-            found, counts[name] = group_counts(
-                y_true, predicted, sensitive_features=sensitive_features, pos_label=pos_label
-            )
-            groups = found.tolist()
+            names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **known)
+            groups = names.tolist()
         return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> GroupRatesDisplay:

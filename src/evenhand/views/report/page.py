@@ -81,7 +81,7 @@ def render(summary: dict[str, Any]) -> str:
     summary = clean(summary)
     model = page_data(summary)
     titles = rate_titles(summary["rate"]["parts"], summary["labels"], summary["asked"]["label"])
-    start = _start(model)
+    start, slider = _start(model), _slider(model)
     texts, marks = live(model, model["tau"], start)
     how = how_chosen(summary)
     values = {
@@ -101,7 +101,7 @@ def render(summary: dict[str, Any]) -> str:
         head=_headline(summary, model, titles, start),
         frontier=frontier_drawing(model),
         answers=_answers(model, start),
-        slider=_slider(model),
+        slider=slider,
         weights=[weights_drawing(table) for table in summary["weights"]],
         curves=curves_drawing(summary["curves"]),
         limits=limits(summary, titles),
@@ -117,7 +117,7 @@ def render(summary: dict[str, Any]) -> str:
         css=Markup(css),  # noqa: S704 - ours
         js=Markup(js),  # noqa: S704 - ours
         policy=_policy(css, js),
-        data=script_json(model),
+        data=script_json(_script_data(model, slider["step"])),
         tau_text=tau_text,
         thousands=thousands,
         percent=percent,
@@ -284,6 +284,21 @@ def _slider(model: dict[str, Any]) -> dict[str, str]:
         "max": "1",
         "step": ("0.001" if exact else "any") if fine else "0.01",
         "value": f"{tau:.10g}",
+    }
+
+
+def _script_data(model: dict[str, Any], step: str) -> dict[str, Any]:
+    """Leave out the points that answer no target of the slider, most of a long frontier."""
+    per_unit, points, n = {"0.01": 100, "0.001": 1000}.get(step), model["points"], model["n_points"]
+    if per_unit is None or not n:
+        return model
+    targets = (i / per_unit for i in range(per_unit + 1))
+    kept = {model["chosen"], *(point_at(model, tau)[0] for tau in targets)} - {None}
+    order = [i for i in range(len(points)) if i in kept]
+    return model | {
+        "points": [points[i] for i in order],
+        "n_points": sum(i < n for i in order),
+        "chosen": None if model["chosen"] is None else order.index(model["chosen"]),
     }
 
 

@@ -82,3 +82,24 @@ TILE_NOTES = {
     "below": "below the target, {}, on these rows",
     "none": "cannot be computed",
 }
+
+# What the ratio does not say: a heading and a sentence each.
+SMALL_GROUPS, WEIGHTED_ROWS = "Small groups were not compared.", "Weighted rows."
+LIMITS = {
+    "Alike is not right.": "A ratio near 1 says that the groups get this answer about equally "
+    "often. It does not say that the answers are right, or that two similar people get the same "
+    "one.",
+    "One measure.": "Only the {rates} held level. Other rates can differ between the same groups; "
+    "when the groups differ in the true answers, not all can be level at once.",
+    "These groups only.": "Rows were compared by {by}. Nothing here speaks of other attributes, or "
+    "of smaller groups inside these.",
+    SMALL_GROUPS: "{small} too small for a rate that means anything. The model decides about them "
+    "all the same.",
+    "The table is taken at its word.": "Accuracy compares with the answers in the table. If those "
+    "carry old unfairness or mistakes, a model that repeats them counts as accurate.",
+    "Rows like these.": "All figures are for rows drawn like the ones in the table. Other places, "
+    "later years or other applicants can differ, and intervals do not cover that.",
+    "Not a legal opinion.": "The four-fifths rule is a rule of thumb for noticing trouble. "
+    "Reaching it does not make a decision lawful, and missing it does not make it unlawful.",
+    WEIGHTED_ROWS: "Where rows have weights, rates are of weights and no intervals are shown.",
+}

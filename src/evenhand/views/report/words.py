@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.views.formats import (
+    fill_in,
     fixed,
     listed,
     percent,
@@ -17,7 +18,7 @@ from evenhand.views.formats import (
     tau_text,
     thousands,
 )
-from evenhand.views.report.phrases import PART_WORDS
+from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -391,60 +392,17 @@ def useless_sentence(summary: dict[str, Any]) -> str:
 
 def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
     """Say what the ratio does not say: a heading and a sentence each."""
-    asked = summary["asked"]
-    names = listed([quoted(name) for name in asked["sensitive"]]) or "these groups"
     rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]
-    only = f"Only the {listed(rates)} {'was' if len(rates) == 1 else 'were'} held level. "
-    out = [
-        (
-            "Alike is not right.",
-            "A ratio near 1 says that the groups get this answer about equally often. It does not "
-            "say that the answers are right, or that two similar people get the same one.",
-        ),
-        (
-            "One measure.",
-            only + "Other rates can differ between the same groups; "
-            "when the groups differ in the true answers, not all can be level at once.",
-        ),
-        (
-            "These groups only.",
-            f"Rows were compared by {names}. Nothing here speaks of other attributes, or of "
-            "smaller groups inside these.",
-        ),
-        (
-            "The table is taken at its word.",
-            "Accuracy compares with the answers in the table. If those carry old unfairness or "
-            "mistakes, a model that repeats them counts as accurate.",
-        ),
-        (
-            "Rows like these.",
-            "All figures are for rows drawn like the ones in the table. Other places, later years "
-            "or other applicants can differ, and intervals do not cover that.",
-        ),
-        (
-            "Not a legal opinion.",
-            "The four-fifths rule is a rule of thumb for noticing trouble. Reaching it does not "
-            "make a decision lawful, and missing it does not make it unlawful.",
-        ),
-    ]
     small = summary["data"]["small_groups"]
-    if small:
-        n = sum(small.values())
-        are = "row is" if n == 1 else "rows are"
-        group = f"{len(small)} groups that are" if len(small) > 1 else "a group that is"
-        out.insert(
-            3,
-            (
-                "Small groups were not compared.",
-                f"{thousands(n)} {are} in {group} too small for a rate that means anything. The "
-                "model decides about them all the same.",
-            ),
-        )
-    if any(part["weighted"] for part in summary["parts"]):
-        out.append(
-            (
-                "Weighted rows.",
-                "Where rows have weights, rates are of weights and no intervals are shown.",
-            )
-        )
-    return out
+    n = sum(small.values())
+    group = f"{len(small)} groups that are" if len(small) > 1 else "a group that is"
+    values = {
+        "rates": f"{listed(rates)} {'was' if len(rates) == 1 else 'were'}",
+        "by": listed([quoted(name) for name in summary["asked"]["sensitive"]]) or "these groups",
+        "small": f"{thousands(n)} {'row is' if n == 1 else 'rows are'} in {group}",
+    }
+    left_out = set() if small else {SMALL_GROUPS}
+    left_out |= set() if any(part["weighted"] for part in summary["parts"]) else {WEIGHTED_ROWS}
+    return [
+        (title, fill_in(text, values)) for title, text in LIMITS.items() if title not in left_out
+    ]
