@@ -55,7 +55,7 @@ MODULES = {
     "state": ("persist/state.py", "persist", ""),
     "checks": ("persist/checks.py", "persist", ""),
     "escaping": (
-        "views/report/_render.py",
+        "views/report/page.py",
         "views/test_report.py",
         "clean _shown script_json _policy _text _attributes _assets",
     ),

@@ -148,7 +148,8 @@ class TestJson:
         from scipy.stats import binomtest
 
         from evenhand import GroupRatesDisplay
-        from evenhand.views.report._figures import wilson
+        from evenhand.core.rates import EQUALIZED_ODDS
+        from evenhand.views.report.figures import measure
 
         frame = pd.read_csv(model / "loans.csv")
         good = frame["credit"] == "good"
@@ -158,11 +159,9 @@ class TestJson:
         bars = display.ax_.containers[0].lines[2][0].get_segments()
         for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
             wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
-            for ends in (
-                (group["low"], group["high"]),
-                bar[:, 0] / 100,
-                wilson(int(part.sum()), len(part)),
-            ):
+            counts = [[[0, 0], [sum(~part), sum(part)]]]
+            reported = measure(counts, EQUALIZED_ODDS, 1, False)["rates"][0]["interval"][0]
+            for ends in ((group["low"], group["high"]), bar[:, 0] / 100, reported):
                 assert ends == pytest.approx((wanted.low, wanted.high))
         plt.close("all")
         assert "Wilson" in run(*args).stdout
@@ -201,18 +200,18 @@ class TestScreens:
 
     def test_figures_of_several_rates_are_those_of_the_library(self, model):
         from evenhand import load_model
-        from evenhand.views.terminal import _figures
+        from evenhand.views.terminal.models import figures_of
         from evenhand.workflow.summary import summarise
 
         saved = load_model(model / "loans.model")
         summary = summarise(saved)
-        accuracy, ratios, _ = _figures(summary, summary["points"][0]["counts"]["train"])
+        accuracy, ratios, _ = figures_of(summary, summary["points"][0]["counts"]["train"])
         frontier = saved.model[-1].frontier_
         assert (accuracy, ratios) == (frontier.accuracy[0], [frontier.rate[0]])
         # An error rate of 0 in every group is parity, as in the library.
         error = {"name": "e", "numerator": [[0, 1]], "denominator": [[0, 0], [0, 1]], "share": 1}
         summary["rate"]["parts"] = [error]
-        assert _figures(summary, [[[5, 0], [1, 1]]] * 2)[1] == [1.0]
+        assert figures_of(summary, [[[5, 0], [1, 1]]] * 2)[1] == [1.0]
 
     def test_a_ratio_just_below_its_target_is_seen_to_be(self, tmp_path):
         rows = ["g,y", *["a,1"] * 2000, *["b,1"] * 15993, *["b,0"] * 4007]

@@ -15,8 +15,9 @@ from evenhand.cli.app import app
 from evenhand.persist.model_file import SavedModel, load_model, save_model
 from evenhand.views import terminal as _screens
 from evenhand.views.report import render
-from evenhand.views.report._figures import point_at
-from evenhand.views.report._render import _model, clean
+from evenhand.views.report.figures import page_data
+from evenhand.views.report.live import point_at
+from evenhand.views.report.page import clean
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import train as train_table
@@ -97,7 +98,7 @@ def test_a_certified_point_may_be_off_the_frontier(certified):
 def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
     saved = trained(table(1200), **REGIMES[regime], tau=0.7, max_iter=40, cv=3)
     summary = summarise(saved)
-    page, _ = _model(clean(summary))
+    page = page_data(clean(summary))
     _screens.show_frontier(summary)
     shown = capsys.readouterr().out
     for tau in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
@@ -107,9 +108,10 @@ def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
         assert point_at(page, tau)[1] == model.feasible_
         assert picked["saved"]["counts"] == picked["points"][picked["chosen"]]["counts"]
         counts = np.array(picked["saved"]["counts"]["test"])
-        np.testing.assert_array_equal(there["sums"]["test"]["n"], counts.sum(axis=(1, 2)))
+        on_test = there["figures"]["test"]
+        np.testing.assert_array_equal(on_test["rates"][0]["bottom"], counts.sum(axis=(1, 2)))
         figure = f"{np.trace(counts.sum(axis=0)) / counts.sum():.4f}"
-        assert there["sums"]["test"]["accuracy"] == pytest.approx(float(figure), abs=1e-4)
+        assert on_test["accuracy"] == pytest.approx(float(figure), abs=1e-4)
         rows = [line.split() for line in shown.splitlines() if line.split()[:1] == [f"{tau:g}"]]
         if model.feasible_ or tau == 0.7:
             assert rows[0][1] == figure

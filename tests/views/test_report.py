@@ -1,6 +1,7 @@
 """The report as text: what it says, what it lets through, what it does without."""
 
 import copy
+import json
 import re
 from importlib.resources import files
 
@@ -11,23 +12,14 @@ from report_summaries import adult_fit, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
+from evenhand.views.formats import fixed, ratio_text, tau_text
 from evenhand.views.report import render
-from evenhand.views.report._figures import (
-    fixed,
-    live,
-    measure,
-    nice_top,
-    point_at,
-    rate_of,
-    ratio_limits,
-    ratio_text,
-    sums_of,
-    tau_text,
-    ticks,
-    wilson,
-)
-from evenhand.views.report._render import _model, clean
-from evenhand.views.report._words import date_words, describe
+from evenhand.views.report.drawings import nice_top, ticks
+from evenhand.views.report.figures import measure, page_data, ratio_limits
+from evenhand.views.report.live import live, point_at
+from evenhand.views.report.page import clean
+from evenhand.views.report.words import date_words, describe
+from evenhand.workflow.summary import rate_of
 
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
 
@@ -45,9 +37,6 @@ def everything_hostile(value, text=HOSTILE):
 @pytest.fixture(scope="module")
 def summary():
     return made_up(small=True)
-
-
-# ---- what is let through ---------------------------------------------------------------------
 
 
 def test_hostile_names_are_text(summary):
@@ -145,9 +134,6 @@ def test_policy_allows_the_pages_own_script_and_nothing_else(summary):
 def test_ids_are_unique(summary):
     ids = [value for _, name, value in Page(render(summary)).attributes if name == "id"]
     assert len(ids) == len(set(ids))
-
-
-# ---- what it says ----------------------------------------------------------------------------
 
 
 def test_sentences():
@@ -371,9 +357,6 @@ def test_a_model_worse_than_one_answer_to_everybody_is_named():
         assert (said in text) == worse
 
 
-# ---- figures ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_figures_are_those_of_the_library(name, n_labels):
@@ -386,15 +369,12 @@ def test_figures_are_those_of_the_library(name, n_labels):
     worst = evenhand.core.rates.WorstRate("w", rate.parts, tuple(p["share"] for p in parts))
     made = rate_of({"rate": {"name": "w", "parts": parts}})
     assert [p.is_error for p in made.parts] == [p.is_error for p in rate.parts]
-    errors = [part.is_error for part in made.parts]
-    shares = [part["share"] for part in parts]
-    spec = [{"share": s, "error": e} for s, e in zip(shares, errors, strict=True)]
     rng = np.random.default_rng(0)
     tables = rng.integers(0, 40, size=(30, 4, n_labels, n_labels))
     tables[0] = 0
     tables[1, 0] = 0
     for counts in tables:
-        found = measure(sums_of(counts, made), spec, 3, False)
+        found = measure(counts, made, 3, False)
         ratio = worst.ratio(counts[:3])
         assert found["ratio"] == (pytest.approx(float(ratio)) if np.isfinite(ratio) else None)
         accuracy = evenhand.core.rates.overall_accuracy(counts)
@@ -402,23 +382,18 @@ def test_figures_are_those_of_the_library(name, n_labels):
             pytest.approx(float(accuracy)) if np.isfinite(accuracy) else None
         )
         for k, part in enumerate(rate.parts):
-            shares = [g["rate"] for g in found["rates"][k]["groups"]]
+            shares = found["rates"][k]["rate"]
             wanted = part.per_group(counts)
             assert np.allclose(np.array(shares, dtype=float), wanted, equal_nan=True)
         if found["interval"]:
             assert 0 <= found["interval"][0] <= found["ratio"] <= found["interval"][1] <= 1
 
 
-def of_rates(*groups):
-    """Figures of groups of so many rows, of which so many are predicted 1."""
-    sums = {
-        "top": [[top for top, _ in groups]],
-        "bottom": [[bottom for _, bottom in groups]],
-        "right": [0] * len(groups),
-        "n": [bottom for _, bottom in groups],
-        "accuracy": 0.5,
-    }
-    return measure(sums, [{"share": 1.0, "error": False}], len(groups), False)
+def of_rates(*groups, rate="selection_rate", weighted=False):
+    """Figures of groups of so many rows with the label 0, of which so many are predicted 1."""
+    counts = [[[bottom - top, top], [0, 0]] for top, bottom in groups]
+    worst = evenhand.core.rates.WorstRate("w", (evenhand.core.rates.RATES[rate],))
+    return measure(counts, worst, len(groups), weighted)
 
 
 def test_limits_of_a_ratio_by_hand():
@@ -466,8 +441,7 @@ def test_rates_of_0_have_an_interval():
     low, high = of_rates((0, 20), (10, 20))["interval"]
     assert low == 0
     assert 0.2 < high < 0.6
-    nobody = {"top": [[0, 0]], "bottom": [[9, 9]], "right": [9, 9], "n": [9, 9], "accuracy": 1.0}
-    error = measure(nobody, [{"share": 1.0, "error": True}], 2, False)
+    error = of_rates((0, 9), (0, 9), rate="false_positive_rate")
     assert (error["ratio"], error["interval"]) == (1.0, (0.0, 1.0))
 
 
@@ -483,8 +457,10 @@ def test_the_interval_holds_the_ratio_of_the_population(p, q, n):
 @pytest.mark.parametrize(("top", "bottom"), [(0, 7), (7, 7), (3, 11), (250, 1000)])
 def test_wilson(top, bottom):
     wanted = binomtest(top, bottom).proportion_ci(0.95, method="wilson")
-    assert wilson(top, bottom) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
-    assert wilson(0, 0) is None
+    interval, nothing = of_rates((top, bottom), (0, 0))["rates"][0]["interval"]
+    assert interval == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert nothing == [None, None]
+    assert of_rates((top, bottom), weighted=True)["rates"][0]["interval"] == []
 
 
 @pytest.mark.parametrize(
@@ -504,7 +480,7 @@ def test_dates_in_words(text, shown):
 
 
 def test_the_slider_chooses_as_the_frontier_does():
-    model, _ = _model(made_up(n_points=12))
+    model = page_data(made_up(n_points=12))
     rates = [p["rate"] for p in model["points"]]
     for tau in np.linspace(0.3, 1, 50):
         i, reached, _ = point_at(model, tau)
@@ -525,7 +501,7 @@ def test_a_fit_to_adult():
     predicted = fitted.predict(split.X_test)
     rates = evenhand.group_rates(split.y_test, predicted, sensitive_features=split.z_test)
     ratio = evenhand.statistical_rate(split.y_test, predicted, sensitive_features=split.z_test)
-    texts, _ = live(_model(clean(summary))[0], 0.8, "test")
+    texts, _ = live(page_data(clean(summary)), 0.8, "test")
     for j, group in enumerate(fitted.groups_):
         share = rates.loc[group, "selection_rate"]
         assert texts[f"0.{j}.after"] == f"{fixed(100 * share, 1)}%"
@@ -536,13 +512,24 @@ def test_a_fit_to_adult():
     assert f"{ratio_text(ratio, 0.8)} on {len(predicted):,} test rows" in text
 
 
+def test_the_script_measures_nothing():
+    """It picks among figures: those of every answer to a step of the slider, on every part."""
+    script = files("evenhand.views.report").joinpath("page.js").read_text("utf-8")
+    assert not re.search(r"sqrt|1\.9599|top \* |/ bottom", script)
+    summary = made_up(n_points=400)
+    full, page = page_data(clean(summary)), Page(render(summary)).model
+    assert page["n_points"] < 101 < full["n_points"]
+    for tau in [i / 100 for i in range(101)]:
+        i, *wanted = point_at(full, tau)
+        j, *found = point_at(page, tau)
+        assert found == wanted
+        assert page["points"][j]["figures"] == json.loads(json.dumps(full["points"][i]["figures"]))
+
+
 def test_axes():
     assert ticks(0.22, 1.0, 5) == [0.4, 0.6, 0.8, 1.0]
     assert ticks(0.5, 0.5) == [0.5]
     assert [nice_top(v) for v in (0, 0.03, 0.26, 0.97)] == [0.02, 0.04, 0.4, 1.0]
-
-
-# ---- what may be missing ---------------------------------------------------------------------
 
 
 def without(summary, **changes):
@@ -620,7 +607,7 @@ def test_weighted_rows_have_no_intervals():
     summary = made_up()
     for part in summary["parts"]:
         part["weighted"] = True
-    model, _ = _model(clean(summary))
+    model = page_data(clean(summary))
     texts, marks = live(model, 0.8, "test")
     assert texts["0.0.after"] != "–"
     assert texts["0.0.after.span"] == texts["0.0.after.of"] == texts["ratio.interval"] == ""

@@ -6,8 +6,9 @@ import pytest
 from report_summaries import made_up
 
 from evenhand.views.report import render
-from evenhand.views.report._figures import live
-from evenhand.views.report._render import _model, clean
+from evenhand.views.report.figures import page_data
+from evenhand.views.report.live import live
+from evenhand.views.report.page import clean
 
 sync_api = pytest.importorskip("playwright.sync_api")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -111,7 +112,7 @@ SET = """(tau) => {
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_the_page_computes_what_python_computes(visit, name):
     summary = SUMMARIES[name]()
-    model, _ = _model(clean(summary))
+    model = page_data(clean(summary))
     page = visit(summary)
     seen = set()
     for part in [p["key"] for p in model["parts"]]:
@@ -158,7 +159,7 @@ def test_the_chart_can_be_dragged(visit):
     page = visit(made_up())
     page.locator("#frontier").scroll_into_view_if_needed()
     box = page.locator("#frontier > svg").bounding_box()
-    x0, x1, _, _ = _model(made_up())[0]["box"]
+    x0, x1, _, _ = page_data(made_up())["box"]
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * (0.7 - x0) / (x1 - x0), y)
     page.mouse.down()

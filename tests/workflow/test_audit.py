@@ -653,7 +653,8 @@ class TestWords:
         assert found["groups"] == ["below 9", "9 to 40", "from 40"]
 
     def test_a_ratio_that_is_none(self, capsys):
-        from evenhand.views.terminal import _console, _warn_of_test
+        from evenhand.views.terminal.models import warn_of_test
+        from evenhand.views.terminal.screen import Screen
 
         part = {"name": "selection_rate", "share": 1.0, "numerator": [[0, 1], [1, 1]]}
         part["denominator"] = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -666,13 +667,13 @@ class TestWords:
             "reached": {"feasible": True},
             "asked": {"selection": "train"},
         }
-        _warn_of_test(_console(), summary)
+        warn_of_test(Screen(), summary)
         shown = words(capsys.readouterr().out)
         assert "On the test rows the ratio cannot be computed" in shown
         assert "–" not in shown
 
     def test_one_small_group_in_the_report(self):
-        from evenhand.views.report._words import limits
+        from evenhand.views.report.words import limits
 
         data = {"small_groups": {"c": 3}}
         told = dict(limits({"asked": {"sensitive": ["g"]}, "data": data, "parts": []}, []))

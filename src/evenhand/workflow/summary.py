@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.rates import (
-    Rate,
-)
+from evenhand.core.rates import Rate, WorstRate
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
@@ -17,7 +15,7 @@ from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.labels import UNEVEN, depends, favourable_answer, plain_number
 from evenhand.workflow.wording import as_options
 
-__all__ = ["summarise"]
+__all__ = ["rate_of", "summarise"]
 
 
 def summarise(saved: SavedModel) -> dict[str, Any]:
@@ -134,6 +132,29 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
     return summary
 
 
+def rate_of(summary: Mapping[str, Any]) -> WorstRate:
+    """Make the library's rate from the summary's cells.
+
+    A rate all of whose counted cells are wrong predictions is an error rate: 0 is its best value.
+    """
+
+    def cells(values: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+        return tuple((int(y), int(p)) for y, p in values)
+
+    parts = summary["rate"]["parts"]
+    rates = [
+        Rate(
+            part["name"],
+            cells(part["numerator"]),
+            cells(part["denominator"]),
+            is_error=all(y != p for y, p in part["numerator"]),
+        )
+        for part in parts
+    ]
+    shares = tuple(float(part["share"]) for part in parts)
+    return WorstRate(summary["rate"]["name"], tuple(rates), shares)
+
+
 def _unlabelled(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """Say how many rows of each group have no label, and whether that goes with the group.
 
@@ -183,12 +204,11 @@ def _all_rows(
     counts = extra + sum(np.array(summary["saved"]["counts"][part]) for part in about["parts"])
     compared = counts[: len(summary["groups"])]
     found = []
-    for part in summary["rate"]["parts"]:
-        top, bottom = ({tuple(c) for c in part[key]} for key in ("numerator", "denominator"))
+    for part, rate in zip(summary["rate"]["parts"], rate_of(summary).parts, strict=True):
+        top, bottom = set(rate.numerator), set(rate.denominator)
         answers = {p for _, p in top}
         if len(bottom) != len(labels) ** 2 or top != {(y, p) for y in labels for p in answers}:
             continue
-        rate = Rate(part["name"], tuple(top), tuple(bottom))
         ratio, tau = plain_number(rate.ratio(compared)), summary["tau"] * part["share"]
         found.append(
             {

@@ -1,16 +1,16 @@
-// Makes the page follow the slider. What it computes is what evenhand.views.report._figures computes, and
-// the sentences are the same, from the page's data. Data reach the page as text and as numbers in
-// attributes, never as markup.
+// Makes the page follow the slider: picks among the figures that evenhand.views.report.figures
+// measured, and writes them as evenhand.views.report.live does, in the same sentences. Data reach the
+// page as text and as numbers in attributes, never as markup.
 (function () {
   "use strict";
   const model = JSON.parse(document.getElementById("model").textContent);
   const slider = document.getElementById("tau");
   if (!slider) return;
 
-  const Z95 = 1.959963984540054;
   const NONE = "–";
+  const UNKNOWN = { accuracy: null, ratio: null, rates: [], right: [] };
+  const HIDDEN = { visibility: "hidden" }, VISIBLE = { visibility: "visible" };
 
-  // ---- formats ----
   function fixed(x, digits) {
     const scale = Math.pow(10, digits);
     const n = Math.floor(Math.abs(x) * scale + 0.5);
@@ -33,88 +33,15 @@
     fixed(tau, Math.abs(100 * tau - Math.floor(100 * tau + 0.5)) < 1e-9 ? 2 : 3);
   const thousands = (n) => String(Math.floor(n + 0.5)).replace(/\B(?=(\d{3})+$)/g, ",");
   const fill = (name, values) => model.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
-
-  // ---- rates ----
-  function wilson(top, bottom) {
-    if (bottom <= 0) return null;
-    const p = top / bottom, z2 = Z95 * Z95;
-    const middle = (p + z2 / (2 * bottom)) / (1 + z2 / bottom);
-    const half = (Z95 / (1 + z2 / bottom)) *
-      Math.sqrt((p * (1 - p)) / bottom + z2 / (4 * bottom * bottom));
-    return [
-      Math.min(Math.max(middle - half, 0), p),
-      Math.max(Math.min(middle + half, 1), p),
-    ];
+  function scaled(value, low, high) {
+    const share = high > low ? (value - low) / (high - low) : 0.5;
+    return fixed(100 * Math.min(Math.max(share, 0), 1), 2) + "%";
+  }
+  function place(x, y) {
+    const [x0, x1, y0, y1] = model.box;
+    return [scaled(x, x0, x1), scaled(-y, -y1, -y0)];
   }
 
-  function ratioLimits(one, other) {
-    const p = one.rate, q = other.rate;
-    const [low, high] = one.interval, [least, most] = other.interval;
-    if (q <= 0) return [0, Infinity];
-    const a = p * q;
-    let top = low * (2 * p - low), bottom = most * (2 * q - most);
-    const first = top > 0 ? top / (a + Math.sqrt(Math.max(a * a - top * bottom, 0))) : 0;
-    top = high * (2 * p - high);
-    bottom = least * (2 * q - least);
-    return [first, (a + Math.sqrt(Math.max(a * a - top * bottom, 0))) / bottom];
-  }
-
-  function ratioInterval(rates, worst) {
-    let low = 1;
-    rates.forEach((rate, k) => {
-      const groups = rate.groups.slice(0, model.groups.length);
-      for (const one of groups) {
-        for (const other of groups) {
-          if (one !== other) low = Math.min(low, ratioLimits(one, other)[0] / model.spec[k].share);
-        }
-      }
-    });
-    const { groups, low: lowest, high: highest } = rates[worst];
-    const end = ratioLimits(groups[lowest], groups[highest])[1] / model.spec[worst].share;
-    return [low, Math.min(end, 1)];
-  }
-
-  function measure(sums, weighted) {
-    if (!sums) return { accuracy: null, ratio: null, worst: null, interval: null, rates: [] };
-    const n = model.groups.length;
-    const rates = model.spec.map((part, k) => {
-      const top = sums.top[k], bottom = sums.bottom[k];
-      const groups = top.map((t, j) => ({
-        rate: bottom[j] > 0 ? t / bottom[j] : null,
-        interval: weighted ? null : wilson(t, bottom[j]),
-        top: t,
-        bottom: bottom[j],
-      }));
-      let low = 0, high = 0;
-      for (let j = 1; j < n; j++) {
-        if (top[j] * bottom[low] < top[low] * bottom[j]) low = j;
-        if (top[j] * bottom[high] > top[high] * bottom[j]) high = j;
-      }
-      let ratio = null;
-      if (n > 1 && bottom.slice(0, n).every((b) => b > 0)) {
-        if (top[high] > 0) ratio = (top[low] * bottom[high]) / (bottom[low] * top[high]);
-        else if (part.error) ratio = 1;
-      }
-      return { ratio, low, high, groups };
-    });
-    let worst = null, least = null;
-    for (let k = 0; k < rates.length; k++) {
-      if (rates[k].ratio === null) {
-        worst = least = null;
-        break;
-      }
-      const scaledRatio = Math.min(rates[k].ratio / model.spec[k].share, 1);
-      if (least === null || scaledRatio < least) {
-        worst = k;
-        least = scaledRatio;
-      }
-    }
-    const interval = worst !== null && !weighted ? ratioInterval(rates, worst) : null;
-    const right = sums.right.map((r, j) => (sums.n[j] > 0 ? r / sums.n[j] : null));
-    return { accuracy: sums.accuracy, ratio: least, worst, interval, rates, right };
-  }
-
-  // ---- the chosen point ----
   function pointAt(tau) {
     if (Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null) {
       return { index: model.chosen, reached: model.feasible, saved: true };
@@ -125,75 +52,54 @@
     return { index, reached: i >= 0, saved: index === model.chosen };
   }
 
-  function scaled(value, low, high) {
-    const share = high > low ? (value - low) / (high - low) : 0.5;
-    return fixed(100 * Math.min(Math.max(share, 0), 1), 2) + "%";
-  }
-
-  function live(tau, part) {
-    const text = {}, mark = {};
+  function live(tau, key) {
+    const text = {}, mark = {}, target = tauText(tau);
     const { index, reached, saved } = pointAt(tau);
     const point = model.points[index];
-    const at = model.parts.find((p) => p.key === part) || null;
-    const weighted = Boolean(at && at.weighted);
-    const now = measure(point.sums[part], weighted);
-    const was = measure(model.plain[part], weighted);
-    const best = measure(model.best_cut[part], weighted);
-    const target = tauText(tau);
-    const span = (interval) => interval
-      ? fill("span", { low: fixed(100 * interval[0], 1), high: fixed(100 * interval[1], 1) }) : "";
-
-    text["tau"] = target;
-    text["part"] = at ? at.words : "";
-    text["part.n"] = at ? fill("rows", { n: thousands(at.n), part: at.words }) : "";
-    text["status"] = fill(saved ? "saved" : "moved", { saved: tauText(model.tau), target });
-    mark["status"] = { "data-state": saved ? "saved" : "moved" };
-    text["fitted.rate"] = ratioText(point.rate, tau);
-    text["fitted.accuracy"] = percent(point.accuracy);
-    const own = Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null;
-    text["fitted.verdict"] = fill((own ? "own." : "") + (reached ? "reached" : "missed"),
-      { target, where: model.where, sure: model.sure });
-    if (!reached && model.relied && point.reach !== null) {
-      text["fitted.verdict"] += fill("relied", { reach: ratioText(point.reach, tau) });
-    }
-    mark["fitted.verdict"] = { "data-state": reached ? "ok" : "below" };
+    const part = model.parts.find((p) => p.key === key) || null;
+    const now = point.figures[key] || UNKNOWN;
+    const was = model.plain[key] || UNKNOWN;
 
     function verdict(name, ratio, goal) {
       const state = ratio === null ? "none" : ratio >= goal ? "ok" : "below";
       text[name] = fill("verdict." + state, { target: tauText(goal) });
-      text[name + ".sign"] = { ok: "✓", below: "✕", none: "–" }[state];
+      text[name + ".sign"] = { ok: "✓", below: "✕", none: NONE }[state];
       mark[name] = { "data-state": state };
     }
-    text["ratio"] = ratioText(now.ratio, tau);
-    text["accuracy"] = percent(now.accuracy);
-    text["plain.ratio"] = ratioText(was.ratio, tau);
-    text["plain.accuracy"] = percent(was.accuracy);
-    text["best.ratio"] = ratioText(best.ratio, tau);
-    text["best.accuracy"] = percent(best.accuracy);
-    text["ratio.interval"] = now.interval
-      ? fill("between", { low: fixed(now.interval[0], 2), high: fixed(now.interval[1], 2) }) : "";
-    verdict("verdict", now.ratio, tau);
-    text["cost"] = "";
-    if (now.accuracy !== null && was.accuracy !== null) {
-      const lost = was.accuracy - now.accuracy;
-      let name = Math.abs(lost) < 0.0005 ? "cost.none" : lost > 0 ? "cost.less" : "cost.unknown";
-      let gained = 0;
-      if (name === "cost.unknown" && best.accuracy !== null) {
-        gained = now.accuracy - best.accuracy;
-        name = gained >= 0.0005 ? "cost.more" : "cost.cut";
+
+    function sayTarget() {
+      const own = Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null;
+      const state = saved ? "saved" : "moved";
+      text["tau"] = target;
+      text["part"] = part ? part.words : "";
+      text["part.n"] = part ? fill("rows", { n: thousands(part.n), part: part.words }) : "";
+      text["status"] = fill(state, { saved: tauText(model.tau), target });
+      mark["status"] = { "data-state": state };
+      text["fitted.rate"] = ratioText(point.rate, tau);
+      text["fitted.accuracy"] = percent(point.accuracy);
+      text["fitted.verdict"] = fill((own ? "own." : "") + (reached ? "reached" : "missed"),
+        { target, where: model.where, sure: model.sure });
+      if (!reached && model.relied && point.reach !== null) {
+        text["fitted.verdict"] += fill("relied", { reach: ratioText(point.reach, tau) });
       }
-      text["cost"] =
-        fill(name, { points: fixed(100 * Math.abs(lost), 1), best: fixed(100 * gained, 1) });
+      mark["fitted.verdict"] = { "data-state": reached ? "ok" : "below" };
     }
 
-    model.spec.forEach((spec, k) => {
-      const goal = spec.share * tau;
-      const here = now.rates[k] || null, there = was.rates[k] || null;
-      let scale = spec.scale;
-      for (const found of [there, here]) {
-        const shown = found ? found.groups.slice(0, model.groups.length) : [];
-        if (shown.some((g) => g.rate !== null && g.rate > scale)) scale = 1;
+    function sayFigures() {
+      const figures = { "": now, "plain.": was, "best.": model.best_cut[key] || UNKNOWN };
+      for (const name in figures) {
+        text[name + "ratio"] = ratioText(figures[name].ratio, tau);
+        text[name + "accuracy"] = percent(figures[name].accuracy);
       }
+      text["ratio.interval"] = now.interval
+        ? fill("between", { low: fixed(now.interval[0], 2), high: fixed(now.interval[1], 2) }) : "";
+      verdict("verdict", now.ratio, tau);
+      text["cost"] = now.cost ? fill(now.cost[0], { points: now.cost[1], best: now.cost[2] }) : "";
+    }
+
+    function showRate(spec, k) {
+      const here = now.rates[k] || null, there = was.rates[k] || null;
+      const goal = spec.share * tau, scale = here ? here.scale : spec.scale;
       for (let i = 0; i < 5; i++) {
         text[k + ".tick." + i] = fixed(25 * scale * i, scale > 0.2 ? 0 : 1) + "%";
       }
@@ -201,97 +107,84 @@
       text[k + ".plain"] = ratioText(there ? there.ratio : null, goal);
       verdict(k + ".verdict", here ? here.ratio : null, goal);
       mark[k + ".decides"] = { "data-state": now.worst === k ? "on" : "off" };
-      const top = here && model.groups.length ? here.groups[here.high].rate : null;
-      const line = top === null ? 0 : goal * top;
-      const end = scaled(line, 0, scale);
-      mark[k + ".floor"] =
-        { x1: end, x2: end, width: end, visibility: line > 0 ? "visible" : "hidden" };
+      const highest = here && model.groups.length ? here.rate[here.high] : null;
+      const line = highest === null ? 0 : goal * highest, end = scaled(line, 0, scale);
+      mark[k + ".floor"] = { x1: end, x2: end, width: end, ...(line > 0 ? VISIBLE : HIDDEN) };
       const known = here && here.ratio !== null;
-      text[k + ".floor"] = top !== null && known
-        ? fill("floor", { share: fixed(100 * goal, 0), rate: percent(line) }) : "";
+      text[k + ".floor"] =
+        known ? fill("floor", { share: fixed(100 * goal, 0), rate: percent(line) }) : "";
       text[k + ".extremes"] = known ? fill("extremes", {
         low: model.groups[here.low],
-        lowest: percent(here.groups[here.low].rate),
+        lowest: percent(here.rate[here.low]),
         high: model.groups[here.high],
-        highest: percent(here.groups[here.high].rate),
+        highest: percent(here.rate[here.high]),
       }) : "";
       for (let j = 0; j < model.n_rows; j++) {
-        const spokenRates = [];
-        for (const [when, found] of [["before", there], ["after", here]]) {
-          const name = k + "." + j + "." + when;
-          const group = found ? found.groups[j] : null;
-          const share = group ? group.rate : null;
-          text[name] = percent(share);
-          text[name + ".span"] = group ? span(group.interval) : "";
-          text[name + ".of"] = group && !weighted
-            ? fill("of", { top: thousands(group.top), bottom: thousands(group.bottom) }) : "";
-          spokenRates.push(percent(share));
-          mark[name] = { visibility: share === null ? "hidden" : "visible" };
-          if (share !== null) mark[name].x = mark[name].cx = scaled(share, 0, scale);
-          const bar = group ? group.interval : null;
-          mark[name + ".bar"] = { visibility: bar ? "visible" : "hidden" };
-          if (bar) {
-            mark[name + ".bar"].x1 = scaled(bar[0], 0, scale);
-            mark[name + ".bar"].x2 = scaled(bar[1], 0, scale);
-          }
-        }
-        text[k + "." + j + ".alt"] =
-          fill("alt", { group: model.rows[j], before: spokenRates[0], after: spokenRates[1] });
+        const before = showGroup(k + "." + j + ".before", there, j, scale);
+        const after = showGroup(k + "." + j + ".after", here, j, scale);
+        text[k + "." + j + ".alt"] = fill("alt", { group: model.rows[j], before, after });
       }
-    });
+    }
+
+    function showGroup(name, rate, j, scale) {
+      const share = rate ? rate.rate[j] : null;
+      const [low, high] = rate && rate.interval.length ? rate.interval[j] : [null, null];
+      const x = scaled(share, 0, scale), known = low !== null;
+      text[name] = percent(share);
+      text[name + ".span"] =
+        known ? fill("span", { low: fixed(100 * low, 1), high: fixed(100 * high, 1) }) : "";
+      text[name + ".of"] = rate && rate.top.length
+        ? fill("of", { top: thousands(rate.top[j]), bottom: thousands(rate.bottom[j]) }) : "";
+      mark[name] = share === null ? HIDDEN : { ...VISIBLE, x, cx: x };
+      mark[name + ".bar"] =
+        known ? { ...VISIBLE, x1: scaled(low, 0, scale), x2: scaled(high, 0, scale) } : HIDDEN;
+      return text[name];
+    }
+
+    function placeMarks() {
+      const [x0, x1, y0] = model.box;
+      const x = scaled(tau, x0, x1), left = tau < x0 + 0.5 * (x1 - x0);
+      mark["tau"] = { x1: x, x2: x };
+      mark["tau.label"] = { x, "text-anchor": left ? "start" : "end", dx: left ? "14" : "-6" };
+      mark["chosen"] = mark["seen"] = mark["link"] = HIDDEN;
+      for (const other of model.parts) {
+        mark["cloud." + other.key] = other.key === key ? VISIBLE : HIDDEN;
+      }
+      if (point.reach === null || point.accuracy === null) return;
+      if (point.accuracy < y0) {
+        text["off"] = fill("off", { accuracy: percent(point.accuracy) });
+        return;
+      }
+      const [cx, cy] = place(point.reach, point.accuracy);
+      mark["chosen"] = { ...VISIBLE, cx, cy, "data-state": reached ? "ok" : "below" };
+      if (key !== model.fitted && now.ratio !== null) {
+        const [sx, sy] = place(now.ratio, now.accuracy);
+        mark["seen"] = { ...VISIBLE, cx: sx, cy: sy };
+        mark["link"] = { ...VISIBLE, x1: cx, y1: cy, x2: sx, y2: sy };
+      }
+    }
+
+    sayTarget();
+    sayFigures();
+    model.spec.forEach(showRate);
     for (let j = 0; j < model.n_rows; j++) {
-      const a = was.rates.length ? was.right[j] : null;
-      const b = now.rates.length ? now.right[j] : null;
+      const [a, b] = [was, now].map((of) => (of.right.length ? of.right[j] : null));
       text["right." + j + ".before"] = percent(a);
       text["right." + j + ".after"] = percent(b);
       text["right." + j + ".change"] = points(a === null || b === null ? null : b - a);
     }
-
     text["off"] = "";
-    if (model.box) {
-      const [x0, x1, y0, y1] = model.box;
-      const x = scaled(tau, x0, x1), left = tau < x0 + 0.5 * (x1 - x0);
-      mark["tau"] = { x1: x, x2: x };
-      mark["tau.label"] =
-        { x, "text-anchor": left ? "start" : "end", dx: left ? "14" : "-6" };
-      mark["chosen"] = { visibility: "hidden" };
-      mark["seen"] = { visibility: "hidden" };
-      mark["link"] = { visibility: "hidden" };
-      const drawn = point.reach !== null && point.accuracy !== null;
-      if (drawn && point.accuracy < y0) {
-        text["off"] = fill("off", { accuracy: percent(point.accuracy) });
-      } else if (drawn) {
-        const cx = scaled(point.reach, x0, x1), cy = scaled(-point.accuracy, -y1, -y0);
-        mark["chosen"] =
-          { visibility: "visible", cx, cy, "data-state": reached ? "ok" : "below" };
-        if (part !== model.fitted && now.ratio !== null) {
-          const sx = scaled(now.ratio, x0, x1), sy = scaled(-now.accuracy, -y1, -y0);
-          mark["seen"] = { visibility: "visible", cx: sx, cy: sy };
-          mark["link"] = { visibility: "visible", x1: cx, y1: cy, x2: sx, y2: sy };
-        }
-      }
-      for (const other of model.parts) {
-        mark["cloud." + other.key] = { visibility: other.key === part ? "visible" : "hidden" };
-      }
-    }
-    text["spoken"] = at
-      ? fill("spoken", {
-        target,
-        verdict: text["fitted.verdict"],
-        ratio: text["ratio"],
-        part: text["part"],
-        accuracy: text["accuracy"],
-      })
-      : fill("spoken.fitted", {
-        target,
-        verdict: text["fitted.verdict"],
-        ratio: text["fitted.rate"],
-        accuracy: text["fitted.accuracy"],
-      });
+    if (model.box) placeMarks();
+    text["spoken"] = fill(part ? "spoken" : "spoken.fitted", {
+      target,
+      verdict: text["fitted.verdict"],
+      part: text["part"],
+      ratio: text[part ? "ratio" : "fitted.rate"],
+      accuracy: text[part ? "accuracy" : "fitted.accuracy"],
+    });
     return { text, mark };
   }
 
-  // ---- the page ----
   const back = document.getElementById("back");
   const spoken = document.getElementById("spoken");
   const frontier = document.getElementById("frontier");

@@ -12,7 +12,7 @@ from evenhand._atomic import write_atomically
 from evenhand.models.classifier import FairClassifier
 from evenhand.tables.groups import take_table_rows
 from evenhand.tables.pipeline import FairPipeline
-from evenhand.views.report._render import render
+from evenhand.views.report.page import render
 from evenhand.workflow.labels import fingerprint
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import with_facts

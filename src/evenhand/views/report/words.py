@@ -8,84 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.views.report._figures import fixed, percent, ratio_text, tau_text, thousands
-
-# Sentences of what moves with the slider, filled by Python and by the page's script alike.
-PHRASES = {
-    "rows": "{n} {part}",
-    "saved": "This is the saved model, chosen for the target {saved}.",
-    "moved": "Only a look at {target}. The saved model stays at {saved}.",
-    "reached": "a model of this fit reaches {target}{sure}",
-    "own.reached": "chosen for {target}, which it reaches {where}{sure}",
-    "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
-    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
-    "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
-    "relied": "; {reach} can be relied on",
-    # The bare ratio of some rows is not the verdict, which may ask for more.
-    "verdict.ok": "reaches the target of {target} on these rows",
-    "verdict.below": "below the target of {target} on these rows",
-    "verdict.none": "cannot be computed",
-    "between": "95% interval about {low} to {high}",
-    "cost.less": "{points} points less accurate than plain logistic regression",
-    "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
-    "at its best cut",
-    "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
-    "but not than at its best one",
-    "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
-    "cut, which need not be its best one",
-    "cost.none": "as accurate as plain logistic regression",
-    "span": "{low}–{high}%",
-    "of": "{top} of {bottom}",
-    "floor": "{share}% of the highest rate is {rate}: every group should be to the right of it.",
-    "extremes": "Lowest: “{low}” with {lowest}. Highest: “{high}” with {highest}.",
-    "alt": "{group}: before {before}, after {after}",
-    "spoken": "Target {target}: {verdict}. On {part}: ratio {ratio}, accuracy {accuracy}.",
-    "spoken.fitted": "Target {target}: {verdict}. Ratio {ratio}, accuracy {accuracy}.",
-    "empty": "There is no model to choose from.",
-}
-
-PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "test rows"}
-
-# What is promised, by how the point was chosen.
-PROMISES = {
-    "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
-    "lower: believe rows that it has not seen.",
-    "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
-    "be above the target about as often as below it.",
-    "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
-    "rows its ratio will be above the target about as often as below it.",
-    "confident": "The model was chosen so that its ratio in the population these rows were drawn "
-    "from reaches the target with a probability of about {sure}. Test rows are a sample "
-    "themselves, so among them the ratio is a little more often below it.",
-    "unsure": "No model of this fit reaches the target in the population with a probability of "
-    "about {sure}, so the one that comes nearest was kept. With that probability its ratio in the "
-    "population is {bound} or more, which is less than the target.",
-    "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
-    "ratio in the population these rows were drawn from can be promised.",
-    "uncertified": "A test on rows set aside before the fit could not show that a model of this "
-    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
-    "but what the figures here show.",
-}
-
-SELECTION_WORDS = {
-    "train": "on the rows fitted to",
-    "holdout": "on held-out rows",
-    "crossfit": "out of fold",
-}
-
-# At other targets than the one that was asked for.
-SLIDER_PROMISES = {
-    "train": "",
-    "holdout": "",
-    "crossfit": "",
-    "confident": "The probability is that of one target, named beforehand: whoever tries several "
-    "and keeps the best errs more often.",
-    "certified": "The promise is for {tau} only: a certificate needs its target named beforehand.",
-}
-SLIDER_PROMISES |= {
-    "unsure": SLIDER_PROMISES["confident"],
-    "uncertified": "A certificate needs its target named beforehand.",
-}
+from evenhand.views.formats import (
+    fill_in,
+    fixed,
+    listed,
+    percent,
+    quoted,
+    ratio_text,
+    tau_text,
+    thousands,
+)
+from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -113,18 +46,6 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-
-
-def listed(items: list[str], joint: str = "and") -> str:
-    """Join with commas and a last "and"."""
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} {joint} {items[-1]}"
-
-
-def quoted(name: str) -> str:
-    """Put a name from the table in quotes, its direction of writing kept to itself."""
-    return f"“\u2068{name}\u2069”"
 
 
 def answer(target: str, labels: list[str]) -> str:
@@ -224,6 +145,7 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
 
 def reached_sentences(
     summary: dict[str, Any],
+    rows: str,
     test: dict[str, Any] | None,
     before: dict[str, Any] | None,
     best: dict[str, Any] | None,
@@ -232,7 +154,7 @@ def reached_sentences(
 
     ``test``, ``before`` and ``best`` are the figures of the saved model, of plain logistic
     regression and of that at its best cut, on the part that is neither fitted to nor chosen on,
-    with its number of rows; None without one.
+    of so many ``rows``; None without one.
     """
     got, tau = summary["reached"], summary["tau"]
     rate, where = got["rate"], got["where"]
@@ -250,79 +172,103 @@ def reached_sentences(
         first = f"no model with a ratio was found {where}"
     else:
         first = f"a ratio of {ratio_text(rate, tau)} {where}"
-    state = "ok" if got["feasible"] else "bad"
-    badge = "Target reached" if got["feasible"] else "Target not reached"
-    if got["feasible"] and summary["asked"]["confidence"] == "certified":
-        badge = "Target reached, with a certificate"
-    chance = ""
-    if unsure:
-        badge += _with_confidence(summary)
-    if test is None:
-        if got["feasible"]:
-            badge += f" {where}"
-        tested = any(part["key"] == "test" for part in summary["parts"])
-        second = "." if tested else ". There were no test rows, so this is all that is known."
-    elif test["ratio"] is None:
-        second = f"; on the {test['rows']} test rows the ratio cannot be computed."
-        state, badge = ("warn", f"{badge} {where}") if got["feasible"] else (state, badge)
-    else:
-        found = ratio_text(test["ratio"], tau)
-        second = f", {found} on {test['rows']} test rows"
-        if unsure:
-            second = f"; on {test['rows']} test rows the ratio is {found}"
-        over = test["ratio"] >= tau
-        if over:
-            second += ", where it reaches the target." if got["feasible"] else ", above the target."
-            if not got["feasible"]:
-                state = "warn"
-                badge = badge if unsure else f"Target not reached {where}"
-        else:
-            second += " – below the target there."
-            if got["feasible"]:
-                state, badge = "warn", f"Reached {where}, missed on the test rows"
-        if test["interval"]:
-            low, high = test["interval"]
-            held = f"The ratio on the test rows is uncertain: 95% interval about {fixed(low, 2)} "
-            held += f"to {fixed(high, 2)}"
-            if state == "ok" and summary["asked"]["confidence"] == "certified":
-                held += "; the certificate rests on the held-out rows."
-            elif low < tau <= high:
-                held += (
-                    ". The target lies inside it, so rows drawn anew could fall on the other side."
-                )
-            elif high < tau:
-                held += ", all of it below the target: this is not chance."
-            else:
-                held += ", all of it above the target."
-            chance = held
-    if got["feasible"] and missed_over_all(summary):
-        state, badge = "warn", "Reached among rows with a label, missed over all rows"
-    elif got["feasible"] and summary.get("unlabelled"):
-        badge += ", among rows with a label"
-    cost = ""
-    if test and test["accuracy"] is not None:
-        cost = f"The model is right for {percent(test['accuracy'])} of the test rows."
-        if before and before["accuracy"] is not None:
-            cost += (
-                f" Plain logistic regression, which does not look at fairness, is right for "
-                f"{percent(before['accuracy'])} and {_has_ratio(before['ratio'], tau)}"
-            )
-            if best and best["accuracy"] is not None:
-                cost += (
-                    f"; with the cut that suits it best it is right for "
-                    f"{percent(best['accuracy'])} and {_has_ratio(best['ratio'], tau)}"
-                )
-            cost += "."
-    elif got["accuracy"] is not None:
-        cost = f"The model is right for {percent(got['accuracy'])} of the rows {where}."
+    state, badge = _verdict(summary, test, unsure)
     return {
         "start": start,
-        "text": first + second,
+        "text": first + _on_test_rows(summary, rows, test, unsure),
         "state": state,
         "badge": badge,
-        "chance": chance,
-        "cost": cost,
+        "chance": _chance_sentence(summary, test),
+        "cost": _cost_sentence(summary, test, before, best),
     }
+
+
+def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool) -> tuple[str, str]:
+    """Give the state and the words of the badge."""
+    feasible, where = summary["reached"]["feasible"], summary["reached"]["where"]
+    if feasible and missed_over_all(summary):
+        return "warn", "Reached among rows with a label, missed over all rows"
+    badge = "Target reached" if feasible else "Target not reached"
+    badge += ", with a certificate" * (feasible and summary["asked"]["confidence"] == "certified")
+    badge += _with_confidence(summary) if unsure else ""
+    state = "ok" if feasible else "bad"
+    if test is None:
+        badge += f" {where}" * feasible
+    elif test["ratio"] is None:
+        state, badge = ("warn", f"{badge} {where}") if feasible else (state, badge)
+    elif test["ratio"] >= summary["tau"] and not feasible:
+        state, badge = "warn", badge if unsure else f"Target not reached {where}"
+    elif test["ratio"] < summary["tau"] and feasible:
+        state, badge = "warn", f"Reached {where}, missed on the test rows"
+    if feasible and summary.get("unlabelled"):
+        badge += ", among rows with a label"
+    return state, badge
+
+
+def _on_test_rows(
+    summary: dict[str, Any], rows: str, test: dict[str, Any] | None, unsure: bool
+) -> str:
+    """Go on after the ratio where the model was chosen: that on the test rows."""
+    tau = summary["tau"]
+    if test is None:
+        tested = any(part["key"] == "test" for part in summary["parts"])
+        return "." if tested else ". There were no test rows, so this is all that is known."
+    if test["ratio"] is None:
+        return f"; on the {rows} test rows the ratio cannot be computed."
+    ratio = ratio_text(test["ratio"], tau)
+    text = f"; on {rows} test rows the ratio is {ratio}" if unsure else ""
+    text = text or f", {ratio} on {rows} test rows"
+    if test["ratio"] < tau:
+        return f"{text} – below the target there."
+    feasible = summary["reached"]["feasible"]
+    return text + (", where it reaches the target." if feasible else ", above the target.")
+
+
+def _chance_sentence(summary: dict[str, Any], test: dict[str, Any] | None) -> str:
+    """Say how uncertain the ratio on the test rows is."""
+    if test is None or test["ratio"] is None or not test["interval"]:
+        return ""
+    tau, (low, high) = summary["tau"], test["interval"]
+    reached = summary["reached"]["feasible"] and test["ratio"] >= tau
+    if reached and summary["asked"]["confidence"] == "certified":
+        end = "; the certificate rests on the held-out rows."
+    elif low < tau <= high:
+        end = ". The target lies inside it, so rows drawn anew could fall on the other side."
+    elif high < tau:
+        end = ", all of it below the target: this is not chance."
+    else:
+        end = ", all of it above the target."
+    return (
+        f"The ratio on the test rows is uncertain: 95% interval about {fixed(low, 2)} to "
+        f"{fixed(high, 2)}{end}"
+    )
+
+
+def _cost_sentence(
+    summary: dict[str, Any],
+    test: dict[str, Any] | None,
+    before: dict[str, Any] | None,
+    best: dict[str, Any] | None,
+) -> str:
+    """Say how often the model is right, beside plain logistic regression."""
+    got = summary["reached"]
+    if not test or test["accuracy"] is None:
+        if got["accuracy"] is None:
+            return ""
+        return f"The model is right for {percent(got['accuracy'])} of the rows {got['where']}."
+    cost = f"The model is right for {percent(test['accuracy'])} of the test rows."
+    if not before or before["accuracy"] is None:
+        return cost
+    cost += (
+        " Plain logistic regression, which does not look at fairness, is right for "
+        f"{percent(before['accuracy'])} and {_has_ratio(before['ratio'], summary['tau'])}"
+    )
+    if best and best["accuracy"] is not None:
+        cost += (
+            f"; with the cut that suits it best it is right for {percent(best['accuracy'])} and "
+            f"{_has_ratio(best['ratio'], summary['tau'])}"
+        )
+    return f"{cost}."
 
 
 def _with_confidence(summary: dict[str, Any]) -> str:
@@ -446,60 +392,17 @@ def useless_sentence(summary: dict[str, Any]) -> str:
 
 def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
     """Say what the ratio does not say: a heading and a sentence each."""
-    asked = summary["asked"]
-    names = listed([quoted(name) for name in asked["sensitive"]]) or "these groups"
     rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]
-    only = f"Only the {listed(rates)} {'was' if len(rates) == 1 else 'were'} held level. "
-    out = [
-        (
-            "Alike is not right.",
-            "A ratio near 1 says that the groups get this answer about equally often. It does not "
-            "say that the answers are right, or that two similar people get the same one.",
-        ),
-        (
-            "One measure.",
-            only + "Other rates can differ between the same groups; "
-            "when the groups differ in the true answers, not all can be level at once.",
-        ),
-        (
-            "These groups only.",
-            f"Rows were compared by {names}. Nothing here speaks of other attributes, or of "
-            "smaller groups inside these.",
-        ),
-        (
-            "The table is taken at its word.",
-            "Accuracy compares with the answers in the table. If those carry old unfairness or "
-            "mistakes, a model that repeats them counts as accurate.",
-        ),
-        (
-            "Rows like these.",
-            "All figures are for rows drawn like the ones in the table. Other places, later years "
-            "or other applicants can differ, and intervals do not cover that.",
-        ),
-        (
-            "Not a legal opinion.",
-            "The four-fifths rule is a rule of thumb for noticing trouble. Reaching it does not "
-            "make a decision lawful, and missing it does not make it unlawful.",
-        ),
-    ]
     small = summary["data"]["small_groups"]
-    if small:
-        n = sum(small.values())
-        are = "row is" if n == 1 else "rows are"
-        group = f"{len(small)} groups that are" if len(small) > 1 else "a group that is"
-        out.insert(
-            3,
-            (
-                "Small groups were not compared.",
-                f"{thousands(n)} {are} in {group} too small for a rate that means anything. The "
-                "model decides about them all the same.",
-            ),
-        )
-    if any(part["weighted"] for part in summary["parts"]):
-        out.append(
-            (
-                "Weighted rows.",
-                "Where rows have weights, rates are of weights and no intervals are shown.",
-            )
-        )
-    return out
+    n = sum(small.values())
+    group = f"{len(small)} groups that are" if len(small) > 1 else "a group that is"
+    values = {
+        "rates": f"{listed(rates)} {'was' if len(rates) == 1 else 'were'}",
+        "by": listed([quoted(name) for name in summary["asked"]["sensitive"]]) or "these groups",
+        "small": f"{thousands(n)} {'row is' if n == 1 else 'rows are'} in {group}",
+    }
+    left_out = set() if small else {SMALL_GROUPS}
+    left_out |= set() if any(part["weighted"] for part in summary["parts"]) else {WEIGHTED_ROWS}
+    return [
+        (title, fill_in(text, values)) for title, text in LIMITS.items() if title not in left_out
+    ]

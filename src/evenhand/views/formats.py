@@ -1,0 +1,68 @@
+"""Numbers and lists of names as people read them, the same on screens and on the page."""
+
+from __future__ import annotations
+
+import re
+from math import floor
+
+NONE = "–"
+
+# A picture's accuracies are those of points up to this rate: beyond it the last improvement of the
+# rate may cost all accuracy, which would flatten everything else.
+VISIBLE_RATE = 0.995
+
+
+def fixed(x: float, digits: int) -> str:
+    """Write a number with so many digits, halves upwards, as ``page.js`` does."""
+    scale = 10**digits
+    n = floor(abs(x) * scale + 0.5)
+    sign = "−" if x < 0 and n else ""
+    return f"{sign}{n // scale}" + (f".{n % scale:0{digits}d}" if digits else "")
+
+
+def percent(x: float | None) -> str:
+    """Write a share as a percentage."""
+    return NONE if x is None else f"{fixed(100 * x, 1)}%"
+
+
+def points(x: float | None) -> str:
+    """Write a difference of shares in percentage points, with its sign."""
+    return NONE if x is None else f"{'+' if x >= 0 else ''}{fixed(100 * x, 1)}"
+
+
+def ratio_text(x: float | None, tau: float) -> str:
+    """Write a ratio with three digits, or with as many as show on which side of τ it is."""
+    if x is None:
+        return NONE
+    for digits in range(3, 7):
+        text = fixed(x, digits)
+        if (float(text) >= tau) == (x >= tau):
+            return text
+    return f"just below {tau_text(tau)}" if x < tau else text
+
+
+def tau_text(tau: float) -> str:
+    """Write a target with two digits, or three if it has them."""
+    return fixed(tau, 2 if abs(100 * tau - floor(100 * tau + 0.5)) < 1e-9 else 3)
+
+
+def thousands(n: float) -> str:
+    """Write a count with a comma between thousands."""
+    return f"{floor(n + 0.5):,}"
+
+
+def fill_in(sentence: str, values: dict[str, str]) -> str:
+    """Put values in the place of their names in braces; what they hold is not looked at again."""
+    return re.sub(r"\{(\w+)\}", lambda name: values[name[1]], sentence)
+
+
+def listed(items: list[str], joint: str = "and") -> str:
+    """Join with commas and a last "and"."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {joint} {items[-1]}"
+
+
+def quoted(name: str) -> str:
+    """Put a name from the table in quotes, its direction of writing kept to itself."""
+    return f"“\u2068{name}\u2069”"

@@ -1,0 +1,164 @@
+"""What happened in a fit, iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.core.metrics import group_counts
+from evenhand.core.notions import find_notion
+from evenhand.core.rates import overall_accuracy
+from evenhand.views.plots.shared import (
+    COLOURS,
+    TAU_LINE,
+    Display,
+    fitted_classifier,
+    new_axes,
+    style_axes,
+)
+
+__all__ = ["TrajectoryDisplay"]
+
+
+class TrajectoryDisplay(Display):
+    """What happened in a fit: losses, accuracy and rate, iteration by iteration.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What ``trajectory_.to_frame()`` gave, or any table with columns ``accuracy`` and ``rate``.
+    tau : float, optional
+        Target to mark.
+    rate_name : str, default="rate"
+        What the rate is, in words.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes, or ndarray of two
+        Accuracy and rate; with two, the losses above them.
+    figure_ : matplotlib Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from evenhand import TrajectoryDisplay
+    >>> TrajectoryDisplay.from_estimator(model)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, *, tau: float | None = None, rate_name: str = "rate"
+    ) -> None:
+        self.frame = frame
+        self.tau = tau
+        self.rate_name = rate_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TrajectoryDisplay:
+        """Draw the run of a fitted :class:`~evenhand.FairClassifier`.
+
+        Parameters
+        ----------
+        estimator : FairClassifier
+            A fitted classifier, or a Pipeline that ends in one.
+        ax : matplotlib Axes, or two of them, optional
+            As of :meth:`plot`.
+        """
+        model = fitted_classifier(estimator, cls.__name__)
+        frame = model.trajectory_.to_frame()
+        tau = float(np.max(model.tau))
+        return cls(frame, tau=tau, rate_name=model.frontier_.rate_name).plot(ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_preds: Iterable[Any],
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        notion: str = "statistical_parity",
+        tau: float | None = None,
+        ax: Any = None,
+    ) -> TrajectoryDisplay:
+        """Draw accuracy and rate of any classifier's predictions, stage by stage.
+
+        Parameters
+        ----------
+        y_preds : iterable of array-like of shape (n_samples,)
+            Predictions of each stage, such as ``staged_predict`` gives.
+        y_true, sensitive_features, sample_weight, pos_label, notion, tau, ax
+            As of :meth:`evenhand.FrontierDisplay.from_predictions`.
+        """
+        rate = find_notion(notion).rate
+        known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        counts = [
+            group_counts(y_true, predicted, pos_label=pos_label, **known)[1]
+            for predicted in y_preds
+        ]
+        if not counts:
+            raise ValueError("y_preds is empty; give the predictions of at least one stage.")
+        stacked = np.stack(counts)
+        measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
+        return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> TrajectoryDisplay:
+        """Draw accuracy and rate on one ``ax``; on two, the losses above them.
+
+        By default it is a new figure, with two if losses are known.
+        """
+        losses = "loss_c" in self.frame
+        # Beside the curves, which are everywhere; a stranger's figure may have no room there.
+        legend: dict[str, Any] = {"loc": "best", "edgecolor": "none"}
+        if ax is None:
+            legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
+            ax = new_axes((8.0, 5.0), 2) if losses else new_axes((8.0, 3.2))
+        axes = list(np.atleast_1d(ax))
+        if len(axes) > 1 + losses:
+            known = "two" if losses else "one: without a fit no losses are known"
+            raise ValueError(f"ax has {len(axes)} Axes; give {known}.")
+        if len(axes) == 2:
+            self._draw(axes[0], self.frame["loss_c"], 0, "classification loss")
+            self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")
+            axes[0].set_ylabel("loss")
+        self._draw_rates(axes[-1])
+        for each in axes:
+            style_axes(each)
+            each.legend(**legend)
+        self._mark_legs(axes)
+        self.ax_ = np.array(axes) if len(axes) == 2 else axes[0]
+        self.figure_ = axes[0].figure
+        return self
+
+    def _draw(self, ax: Any, column: pd.Series, colour: int, label: str) -> None:
+        steps = np.arange(1, len(column) + 1)
+        marker = "o" if len(steps) == 1 else None
+        ax.plot(steps, column, color=COLOURS[colour], label=label, marker=marker)
+
+    def _draw_rates(self, ax: Any) -> None:
+        self._draw(ax, self.frame["accuracy"], 0, "accuracy")
+        self._draw(ax, self.frame["rate"], 5, self.rate_name)
+        if self.tau is not None:
+            ax.axhline(self.tau, label=f"τ = {self.tau:g}", **TAU_LINE)
+        ax.set_ylim(0, 1.02)
+        ax.set_xlabel("iteration")
+
+    def _mark_legs(self, axes: list[Any]) -> None:
+        """Say where each part of the run began, a line higher each so that no two overlap."""
+        if "leg" not in self.frame:
+            return
+        leg = self.frame["leg"]
+        starts = np.flatnonzero(leg.ne(leg.shift())) + 1
+        for k, start in enumerate(starts):
+            for each in axes if k else ():
+                each.axvline(start, color="0.8", linewidth=1, zorder=0)
+            name = leg.iloc[start - 1]
+            axes[0].annotate(
+                "plain optimum" if name == "optimum" else f"fair, {name}",
+                (start, 1.0), xycoords=("data", "axes fraction"), fontsize="small",
+                xytext=(0, 3 + 11 * (len(starts) - 1 - k)), textcoords="offset points",
+                color="0.35",
+            )  # fmt: skip

@@ -1,0 +1,282 @@
+"""What a report shows of each model on each part of the data, measured once.
+
+The page's script picks among these figures and writes them as text; it computes none of them.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.rates import FloatArray, Rate, WorstRate, overall_accuracy, wilson_interval
+from evenhand.views.formats import VISIBLE_RATE, fixed
+from evenhand.views.report.drawings import chart_limits, nice_top
+from evenhand.views.report.phrases import PART_WORDS, PHRASES
+from evenhand.views.report.words import how_chosen, sure_words
+from evenhand.workflow.summary import rate_of
+
+SMALL_ROWS = "rows of groups too small to compare"
+# Of a part that was not counted.
+UNKNOWN: dict[str, Any] = {
+    "accuracy": None,
+    "ratio": None,
+    "worst": None,
+    "interval": None,
+    "cost": None,
+    "rates": [],
+    "right": [],
+}
+
+
+def ratio_limits(
+    one: tuple[Any, tuple[Any, Any]], other: tuple[Any, tuple[Any, Any]]
+) -> tuple[FloatArray, FloatArray]:
+    r"""95% limits of the ratio of two independent rates, from the limits of each.
+
+    Donner and Zou's method of variance estimates recovery. With rates :math:`p, q`, Wilson's
+    limits :math:`(l, u)` and :math:`(L, U)` of them, and :math:`a = pq`, the limits of
+    :math:`p / q` are
+
+    .. math:: \frac{l(2p - l)}{a + \sqrt{a^2 - l(2p - l) U(2q - U)}}
+        \quad\text{and}\quad
+        \frac{a + \sqrt{a^2 - u(2p - u) L(2q - L)}}{L(2q - L)},
+
+    which stay apart where rates are 0 or 1. Without any hit in the second rate all is possible.
+
+    Parameters
+    ----------
+    one, other : tuple of (array-like, (array-like, array-like))
+        A rate and its limits.
+    """
+    (p, (low, high)), (q, (least, most)) = one, other
+    a = np.multiply(p, q)
+
+    def root(top: Any, bottom: Any) -> FloatArray:
+        return np.asarray(a + np.sqrt(np.maximum(a * a - top * bottom, 0.0)))
+
+    top, bottom = low * (2 * p - low), most * (2 * q - most)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where((top > 0) & (q > 0), top / root(top, bottom), 0.0)
+        top, bottom = high * (2 * p - high), least * (2 * q - least)
+        return first, np.where(np.greater(q, 0), root(top, bottom) / bottom, np.inf)
+
+
+def measure(counts: Any, rate: WorstRate, n_groups: int, weighted: bool) -> dict[str, Any]:
+    """Rates, ratios and accuracies of one classifier on one part of the data.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_rows, n_labels, n_labels)
+        Per group × label × prediction.
+    rate : WorstRate
+        What is compared.
+    n_groups : int
+        How many rows of the counts, from the first, are groups that are compared.
+    weighted : bool
+        Whether counts are weights, of which there are no intervals.
+
+    Returns
+    -------
+    dict
+        ``accuracy``; ``ratio``, the worst over its share, which is that of rate ``worst``, with an
+        approximate ``interval`` (:func:`ratio_limits`); ``right``, the accuracy of each group;
+        ``rates``, a list with ``ratio``, ``low`` and ``high`` (the groups), and of each group
+        ``rate``, ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and
+        counts, where something is not known.
+    """
+    c = np.asarray(counts, dtype=np.float64)
+    rates = [_measure_rate(part, c, n_groups, weighted) for part in rate.parts]
+    ratios = [one["ratio"] for one in rates]
+    worst = interval = None
+    if ratios and None not in ratios:
+        shares = [min(r / share, 1.0) for r, share in zip(ratios, rate.shares, strict=True)]
+        worst = shares.index(min(shares))
+        interval = None if weighted else _ratio_interval(rates, rate.shares, n_groups, worst)
+    right, n = np.trace(c, axis1=-2, axis2=-1), c.sum(axis=(-2, -1))
+    return {
+        "accuracy": plain_values(overall_accuracy(c)),
+        "ratio": None if worst is None else shares[worst],
+        "worst": worst,
+        "interval": interval,
+        "rates": rates,
+        "right": _shares(right, n),
+    }
+
+
+def _measure_rate(rate: Rate, counts: FloatArray, n_groups: int, weighted: bool) -> dict[str, Any]:
+    """Give one rate of each group, and the ratio of the lowest to the highest."""
+    top, bottom = rate.fractions(counts)
+    low = high = 0
+    for j in range(1, n_groups):
+        # 36/100 to 45/100 is 0.8; quotients of quotients would be a little less.
+        low = j if top[j] * bottom[low] < top[low] * bottom[j] else low
+        high = j if top[j] * bottom[high] > top[high] * bottom[j] else high
+    return {
+        "ratio": plain_values(rate.ratio(counts[:n_groups])) if n_groups else None,
+        "low": low,
+        "high": high,
+        "rate": _shares(top, bottom),
+        "interval": [] if weighted else plain_values(np.transpose(wilson_interval(top, bottom))),
+        "top": [] if weighted else plain_values(top, 6),
+        "bottom": [] if weighted else plain_values(bottom, 6),
+    }
+
+
+def _shares(top: FloatArray, bottom: FloatArray) -> Any:
+    return plain_values(np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0))
+
+
+def plain_values(values: Any, digits: int | None = None) -> Any:
+    """Give numbers as JSON has them: None for NaN, whole ones as int, rounded if asked to be."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [plain_values(v, digits) for v in values]
+    if values is None or not np.isfinite(values):
+        return None
+    value = float(values) if digits is None else round(float(values), digits)
+    return int(value) if value.is_integer() else value
+
+
+def _ratio_interval(
+    rates: list[dict[str, Any]], shares: tuple[float, ...], n_groups: int, worst: int
+) -> tuple[float, float]:
+    """95% interval of the worst ratio over its share.
+
+    Its upper end is that of the smallest rate over the largest. Its lower end is the least of any
+    two groups, in either order: a small group may be the lowest of all in the population, wherever
+    its rate is among these rows.
+    """
+    low, different = 1.0, ~np.eye(n_groups, dtype=bool)
+    for rate, share in zip(rates, shares, strict=True):
+        p, (a, b) = np.array(rate["rate"][:n_groups]), np.transpose(rate["interval"][:n_groups])
+        pairs = ratio_limits((p[:, None], (a[:, None], b[:, None])), (p, (a, b)))[0]
+        low = min(low, float(pairs[different].min()) / share)
+    rate = rates[worst]
+    lowest, highest = (
+        (rate["rate"][rate[of]], rate["interval"][rate[of]]) for of in ("low", "high")
+    )
+    return low, min(float(ratio_limits(lowest, highest)[1]) / shares[worst], 1.0)
+
+
+def page_data(summary: dict[str, Any]) -> dict[str, Any]:
+    """Give the data of the page's script: every figure of every model on every part."""
+    rate, groups = rate_of(summary), summary["groups"]
+    parts = [part | {"weighted": bool(part["weighted"])} for part in summary["parts"]]
+
+    def figures(counts: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+        return {
+            part["key"]: _rounded(measure(rows, rate, len(groups), part["weighted"]))
+            for part in parts
+            if (rows := (counts or {}).get(part["key"]))
+        }
+
+    records, chosen = _thinned(summary)
+    n_points = len(records)
+    if not n_points or chosen is None:
+        # A saved model that is off the frontier comes behind its points.
+        off = summary.get("saved")
+        chosen = n_points if off else None
+        records += [off] if off else []
+    points = [
+        {name: plain_values(point[name]) for name in ("rate", "reach", "accuracy")}
+        | {"usual": _is_usual(point), "figures": figures(point["counts"])}
+        for point in records
+    ]
+    plain = figures((summary["plain"] or {}).get("counts"))
+    best_cut = figures(((summary["plain"] or {}).get("best_cut") or {}).get("counts"))
+    every = [*(point["figures"] for point in points), plain]
+    drawn = [plain, *(p["figures"] for i, p in enumerate(points) if i == chosen or p["usual"])]
+    scales = [
+        nice_top(1.05 * _highest(drawn, k, len(groups)))  # a little room for the intervals
+        for k in range(len(rate.parts))
+    ]
+    n_rows = max([len(groups), *(len(f["right"]) for of in every for f in of.values())])
+    rows = [*groups, *[SMALL_ROWS] * (n_rows - len(groups))]
+    model = {
+        "tau": float(summary["tau"]),
+        "chosen": chosen,
+        "feasible": bool(summary["reached"]["feasible"]),
+        "where": summary["reached"]["where"],
+        "sure": sure_words(summary),
+        # Whether points answer for less than their ratio among these rows.
+        "relied": how_chosen(summary) in ("confident", "unsure"),
+        "points": points,
+        "n_points": n_points,
+        "plain": plain,
+        "best_cut": best_cut,
+        "parts": [
+            {name: part[name] for name in ("key", "title", "n", "weighted")}
+            | {"words": PART_WORDS.get(part["key"], part["title"])}
+            for part in parts
+            if any(part["key"] in of for of in every)
+        ],
+        "fitted": "train",
+        "groups": [f"\u2068{name}\u2069" for name in groups],
+        "rows": [f"\u2068{name}\u2069" for name in rows],
+        "n_rows": n_rows,
+        "spec": [
+            {"share": share, "scale": scale}
+            for share, scale in zip(rate.shares, scales, strict=True)
+        ],
+        "phrases": PHRASES,
+    }
+    for point in points:
+        for key, figure in point["figures"].items():
+            _put_beside(figure, plain.get(key, UNKNOWN), best_cut.get(key, UNKNOWN), model)
+    return model | {"box": chart_limits(model)}
+
+
+def _thinned(summary: dict[str, Any]) -> tuple[list[dict[str, Any]], int | None]:
+    """Give the points that answer a target of three digits, and the number of the chosen one."""
+    points, chosen = summary["points"], summary["chosen"]
+    reach = [-1.0 if p["reach"] is None else p["reach"] for p in points]
+    # The least target of three digits that a point answers must be above that of the one before.
+    kept = [
+        i
+        for i in range(len(points))
+        if i in (0, chosen, len(points) - 1) or floor(1000 * reach[i]) > floor(1000 * reach[i - 1])
+    ]
+    return [points[i] for i in kept], None if chosen is None else kept.index(chosen)
+
+
+def _is_usual(point: dict[str, Any]) -> bool:
+    """Whether axes are made for a point: one answer to everybody is less often right."""
+    counts = next(iter(point["counts"].values()), None)
+    if counts is None or point["accuracy"] is None:
+        return point["reach"] is None or point["reach"] <= VISIBLE_RATE
+    labels = np.sum(counts, axis=(0, 2))
+    return bool(point["accuracy"] > labels.max() / labels.sum())
+
+
+def _rounded(figure: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the ends of intervals, whose digits would be a third of the page."""
+    for one in (figure, *figure["rates"]):
+        one["interval"] = one["interval"] and plain_values(list(one["interval"]), 9)
+    return figure
+
+
+def _highest(figures: list[dict[str, dict[str, Any]]], k: int, n_groups: int) -> float:
+    """Give the highest rate of any group."""
+    rates = [r for of in figures for f in of.values() for r in f["rates"][k]["rate"][:n_groups]]
+    return max((r for r in rates if r is not None), default=0.0)
+
+
+def _put_beside(
+    now: dict[str, Any], was: dict[str, Any], best: dict[str, Any], model: dict[str, Any]
+) -> None:
+    """Add what a model costs against plain logistic regression, and the scales of its drawings."""
+    now["cost"] = None
+    if now["accuracy"] is not None and was["accuracy"] is not None:
+        lost, gained = was["accuracy"] - now["accuracy"], 0.0
+        name = "cost.none" if abs(lost) < 0.0005 else "cost.less" if lost > 0 else "cost.unknown"
+        if name == "cost.unknown" and best["accuracy"] is not None:
+            gained = now["accuracy"] - best["accuracy"]
+            name = "cost.more" if gained >= 0.0005 else "cost.cut"
+        now["cost"] = [name, fixed(100 * abs(lost), 1), fixed(100 * gained, 1)]
+    for rate, spec in zip(now["rates"], model["spec"], strict=True):
+        shown = rate["rate"][: len(model["groups"])]
+        fits = all(r is None or r <= spec["scale"] for r in shown)
+        rate["scale"] = spec["scale"] if fits else 1

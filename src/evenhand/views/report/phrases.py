@@ -1,0 +1,105 @@
+"""The sentences of a report that are the same in every report."""
+
+# Sentences of what moves with the slider, filled by Python and by the page's script alike.
+PHRASES = {
+    "rows": "{n} {part}",
+    "saved": "This is the saved model, chosen for the target {saved}.",
+    "moved": "Only a look at {target}. The saved model stays at {saved}.",
+    "reached": "a model of this fit reaches {target}{sure}",
+    "own.reached": "chosen for {target}, which it reaches {where}{sure}",
+    "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
+    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
+    "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
+    "relied": "; {reach} can be relied on",
+    # The bare ratio of some rows is not the verdict, which may ask for more.
+    "verdict.ok": "reaches the target of {target} on these rows",
+    "verdict.below": "below the target of {target} on these rows",
+    "verdict.none": "cannot be computed",
+    "between": "95% interval about {low} to {high}",
+    "cost.less": "{points} points less accurate than plain logistic regression",
+    "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
+    "at its best cut",
+    "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
+    "but not than at its best one",
+    "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
+    "cut, which need not be its best one",
+    "cost.none": "as accurate as plain logistic regression",
+    "span": "{low}–{high}%",
+    "of": "{top} of {bottom}",
+    "floor": "{share}% of the highest rate is {rate}: every group should be to the right of it.",
+    "extremes": "Lowest: “{low}” with {lowest}. Highest: “{high}” with {highest}.",
+    "alt": "{group}: before {before}, after {after}",
+    "spoken": "Target {target}: {verdict}. On {part}: ratio {ratio}, accuracy {accuracy}.",
+    "spoken.fitted": "Target {target}: {verdict}. Ratio {ratio}, accuracy {accuracy}.",
+    "empty": "There is no model to choose from.",
+}
+
+PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "test rows"}
+
+# What is promised, by how the point was chosen.
+PROMISES = {
+    "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
+    "lower: believe rows that it has not seen.",
+    "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
+    "be above the target about as often as below it.",
+    "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
+    "rows its ratio will be above the target about as often as below it.",
+    "confident": "The model was chosen so that its ratio in the population these rows were drawn "
+    "from reaches the target with a probability of about {sure}. Test rows are a sample "
+    "themselves, so among them the ratio is a little more often below it.",
+    "unsure": "No model of this fit reaches the target in the population with a probability of "
+    "about {sure}, so the one that comes nearest was kept. With that probability its ratio in the "
+    "population is {bound} or more, which is less than the target.",
+    "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
+    "ratio in the population these rows were drawn from can be promised.",
+    "uncertified": "A test on rows set aside before the fit could not show that a model of this "
+    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
+    "but what the figures here show.",
+}
+
+SELECTION_WORDS = {
+    "train": "on the rows fitted to",
+    "holdout": "on held-out rows",
+    "crossfit": "out of fold",
+}
+
+# At other targets than the one that was asked for.
+SLIDER_PROMISES = {
+    "train": "",
+    "holdout": "",
+    "crossfit": "",
+    "confident": "The probability is that of one target, named beforehand: whoever tries several "
+    "and keeps the best errs more often.",
+    "certified": "The promise is for {tau} only: a certificate needs its target named beforehand.",
+}
+SLIDER_PROMISES |= {
+    "unsure": SLIDER_PROMISES["confident"],
+    "uncertified": "A certificate needs its target named beforehand.",
+}
+
+TILE_NOTES = {
+    "ok": "reaches the target, {}, on these rows",
+    "below": "below the target, {}, on these rows",
+    "none": "cannot be computed",
+}
+
+# What the ratio does not say: a heading and a sentence each.
+SMALL_GROUPS, WEIGHTED_ROWS = "Small groups were not compared.", "Weighted rows."
+LIMITS = {
+    "Alike is not right.": "A ratio near 1 says that the groups get this answer about equally "
+    "often. It does not say that the answers are right, or that two similar people get the same "
+    "one.",
+    "One measure.": "Only the {rates} held level. Other rates can differ between the same groups; "
+    "when the groups differ in the true answers, not all can be level at once.",
+    "These groups only.": "Rows were compared by {by}. Nothing here speaks of other attributes, or "
+    "of smaller groups inside these.",
+    SMALL_GROUPS: "{small} too small for a rate that means anything. The model decides about them "
+    "all the same.",
+    "The table is taken at its word.": "Accuracy compares with the answers in the table. If those "
+    "carry old unfairness or mistakes, a model that repeats them counts as accurate.",
+    "Rows like these.": "All figures are for rows drawn like the ones in the table. Other places, "
+    "later years or other applicants can differ, and intervals do not cover that.",
+    "Not a legal opinion.": "The four-fifths rule is a rule of thumb for noticing trouble. "
+    "Reaching it does not make a decision lawful, and missing it does not make it unlawful.",
+    WEIGHTED_ROWS: "Where rows have weights, rates are of weights and no intervals are shown.",
+}

@@ -1,0 +1,330 @@
+"""The screens of a saved model: ``evenhand train``, ``pick`` and ``frontier``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len
+from rich.text import Text
+
+from evenhand.core.rates import overall_accuracy
+from evenhand.views.formats import percent
+from evenhand.views.report.words import (
+    again_sentence,
+    missed_over_all,
+    rate_titles,
+    unlabelled_sentences,
+    useless_sentence,
+)
+from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, ratio_cell, short
+from evenhand.workflow.summary import rate_of
+
+# What plain logistic regression is called at the cut that is best on the training rows.
+BEST_CUT = "plain, best cut"
+# Targets that a frontier is read at.
+TARGETS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
+# Marks of the direction of writing, which the report's words have around names.
+NO_MARKS = dict.fromkeys(map(ord, "\u2068\u2069"))
+
+
+def figures_of(
+    summary: dict[str, Any], counts: Any
+) -> tuple[float, list[float], list[NDArray[Any]]]:
+    """Accuracy, and of each rate of the summary the groups' ratio and values, of counts."""
+    c = np.asarray(counts, dtype=float)
+    compared = c[: len(summary["groups"])]
+    parts = rate_of(summary).parts
+    ratios = [float(part.ratio(compared)) for part in parts]
+    return float(overall_accuracy(c)), ratios, [part.per_group(compared) for part in parts]
+
+
+def _rate_taus(summary: dict[str, Any]) -> list[float]:
+    """Target of each rate."""
+    return [summary["tau"] * part["share"] for part in summary["rate"]["parts"]]
+
+
+def _notion_taus(summary: dict[str, Any]) -> list[tuple[str, float]]:
+    """Each notion in words with its target."""
+    asked = summary["asked"]
+    taus = np.broadcast_to(asked["taus"], (len(asked["notions"]),)).tolist()
+    return [(n.replace("_", " "), t) for n, t in zip(asked["notions"], taus, strict=True)]
+
+
+def _rate_names(summary: dict[str, Any]) -> list[str]:
+    titles = rate_titles(summary["rate"]["parts"], summary["labels"], "")
+    names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
+    return [short(name.translate(NO_MARKS)) for name in names]
+
+
+def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: str) -> Grid:
+    """Accuracy, ratios and rates of several classifiers: a row for each if there is room."""
+    figures = [(name, *figures_of(summary, counts)) for name, counts in rows]
+    wide = len(summary["groups"]) > 4
+    groups = ["lowest", "highest"] if wide else [short(g, 20) for g in summary["groups"]]
+
+    def shown(values: NDArray[Any]) -> list[str]:
+        ends = [values.min(), values.max()] if wide else values.tolist()
+        return [percent(v if v == v else None) for v in ends]
+
+    taus, names = _rate_taus(summary), _rate_names(summary)
+    if len(taus) == 1:
+        title = f"{where} ({names[0]} of each group)"
+        table = Grid("", "accuracy", summary["rate"]["name"], *groups, title=title)
+        for name, accuracy, ratios, values in figures:
+            table.row(name, f"{accuracy:.4f}", ratio_cell(ratios[0], taus[0]), *shown(values[0]))
+        if table.fits():
+            return table
+    # A row for each group: there is room for any number of them.
+    table = Grid("", "τ", *(name for name, *_ in figures), title=where)
+    table.row("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures))
+    for k, (name, tau) in enumerate(zip(names, taus, strict=True)):
+        ratios = [ratios[k] for _, _, ratios, _ in figures]
+        cells = [Text(ratio_cell(r, tau), style="" if r >= tau else "red") for r in ratios]
+        table.row(f"{name}, ratio", f"{tau:.4g}", *cells)
+        columns = [shown(values[k]) for *_, values in figures]
+        for group, *rates in zip(groups, *columns, strict=True):
+            table.row(f"  {group}", "", *rates, style="dim")
+    return table
+
+
+def _classifiers(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
+    """Give the counts on a part of plain logistic regression and of the saved model, by name."""
+    rows = []
+    if summary["plain"] is not None and key in summary["plain"]["counts"]:
+        plain, best = summary["plain"], summary["plain"].get("best_cut")
+        rows.append(("plain logistic regression", plain["counts"][key]))
+        if best is not None and best["cut"] != 0:
+            rows.append((BEST_CUT, best["counts"][key]))
+    if key in summary["saved"]["counts"]:
+        several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
+        name = "evenhand" if several else f"evenhand, τ = {summary['tau']:g}"
+        rows.append((name, summary["saved"]["counts"][key]))
+    return rows
+
+
+def _sentence(summary: dict[str, Any]) -> Text:
+    """Say whether the targets are reached."""
+    reached, goals = summary["reached"], _notion_taus(summary)
+    label = short(summary["asked"]["label"], 30)
+    chosen = f", among rows that have a {label}" if summary.get("unlabelled") else ""
+    chosen += ", but NOT over all rows" if missed_over_all(summary) else ""
+    good = "bold yellow" if missed_over_all(summary) else "green"
+    if reached["guarantee"] is not None:
+        text = reached["guarantee"] + (chosen if reached["feasible"] else "")
+        return Text(text[0].upper() + text[1:] + ".", style=good if reached["feasible"] else "red")
+    alike = len({tau for _, tau in goals}) == 1
+    if alike:
+        what = f"τ = {summary['tau']:g} for {' and '.join(name for name, _ in goals)} is"
+        rate = f": {ratio_cell(reached['rate'], summary['tau'])}"
+    else:
+        what = " and ".join(f"τ = {tau:.4g} for {name}" for name, tau in goals) + " are"
+        # Of several targets the rate is on the scale of the strictest.
+        share = None if reached["rate"] is None else reached["rate"] / summary["tau"]
+        rate = f": one ratio is at {percent(share)} of its target"
+    sure = _sure(summary)
+    if sure and alike:
+        who = f"among people whose {label} is known" if chosen else "in the population"
+        rate += f", and {ratio_cell(reached['bound'], summary['tau'])} or more {who}"
+    if reached["feasible"]:
+        text = f"{what} reached {reached['where']}{sure}{chosen}{rate if alike else ''}."
+        return Text(text, style=good)
+    if reached["rate"] is None:
+        rate = ": no model has a ratio"
+    elif alike:
+        rate = rate.replace(": ", ": the nearest is ", 1)
+    return Text(f"{what} NOT reached {reached['where']}{sure}{rate}.", style="bold red")
+
+
+def _sure(summary: dict[str, Any]) -> str:
+    """Say with which confidence a point was chosen."""
+    asked = summary["asked"]
+    if asked["confidence"] == "certified":
+        return f", each with a certificate of confidence {1 - asked['delta']:g}"
+    return f" with a confidence of about {asked['confidence']:g}" if asked["confidence"] else ""
+
+
+def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
+    """Say which answer counts as favourable, and whether the group decides."""
+    screen.say_favourable(summary["asked"]["label"], summary["asked"]["favourable"])
+    if summary["group_use"]:
+        screen.say(short(summary["group_use"], 400), "bold yellow")
+
+
+def _say_unlabelled(screen: Screen, summary: dict[str, Any]) -> None:
+    """Say whom the figures leave out, if some rows have no label."""
+    below = missed_over_all(summary)
+    styles = {"rows": "yellow", "warning": "bold yellow", "every": "bold red" if below else ""}
+    for name, sentence in unlabelled_sentences(summary).items():
+        if sentence:
+            screen.say(short(sentence.translate(NO_MARKS), 1000), styles[name])
+
+
+def show_point(summary: dict[str, Any], notes: Sequence[str]) -> None:
+    """Show the chosen point beside plain logistic regression."""
+    screen = Screen()
+    _say_first(screen, summary)
+    _show_outcome(screen, summary, notes)
+
+
+def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
+    """Show what was found in the table and the chosen point."""
+    screen, data = Screen(), summary["data"]
+    _say_first(screen, summary)
+    by = crossed(summary["asked"]["sensitive"])
+    screen.say(f"{short(summary['title'])}: {data['rows']:,} rows by {by}", "bold")
+    screen.say_left_out(data["rows_dropped"])
+    shown = data["decisions"][:30]
+    _show_decisions(screen, shown)
+    if len(data["decisions"]) > len(shown):
+        more = len(data["decisions"]) - len(shown)
+        screen.say(f"… and {more:,} more columns; the report has them all.", "dim")
+    if data["small_groups"]:
+        small = "; ".join(f"{short(g, 30)} ({n})" for g, n in data["small_groups"].items())
+        screen.say(f"Too few rows to compare: {small}", "yellow")
+    _show_outcome(screen, summary, notes)
+
+
+def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str]) -> None:
+    screen.say(_sentence(summary))
+    _say_unlabelled(screen, summary)
+    if again_sentence(summary):
+        screen.say(again_sentence(summary), "yellow")
+    for part in summary["parts"]:
+        rows, where = _classifiers(summary, part["key"]), f"On {part['n']:,} {part['title']}"
+        if not rows:
+            continue
+        table = _points_table(summary, rows, where)
+        best = next((row for row in rows if row[0] == BEST_CUT), None)
+        if best is None or table.fits():
+            screen.print(table)
+            continue
+        rows.remove(best)
+        screen.print(_points_table(summary, rows, where))
+        accuracy, ratios, _ = figures_of(summary, best[1])
+        shown = ", ".join(map(ratio_cell, ratios, _rate_taus(summary)))
+        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, ratio {shown}", "dim")
+    warn_of_test(screen, summary)
+    useless = useless_sentence(summary).translate(NO_MARKS)
+    if useless:
+        screen.say(short(useless, 400), "bold red")
+    for note in notes:
+        if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
+            screen.say(f"note: {short(note, 400)}", "yellow")
+
+
+def show_proportion(summary: dict[str, Any]) -> None:
+    """Say what became of the targets of several notions when one was given."""
+    if len({tau for _, tau in _notion_taus(summary)}) > 1:
+        tau = f"--tau {summary['tau']:g}"
+        Screen().say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
+
+
+def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
+    """Say plainly if the target is missed on the test rows."""
+    counts = summary["saved"]["counts"].get("test")
+    if counts is None:
+        return
+    ratios, taus = figures_of(summary, counts)[1], _rate_taus(summary)
+    names = _rate_names(summary) if len(taus) > 1 else [""]
+    named = [f"the {name} ratio" if name else "the ratio" for name in names]
+    unknown = [what for what, ratio in zip(named, ratios, strict=True) if ratio != ratio]
+    if unknown:
+        screen.say(f"On the test rows {' and '.join(unknown)} cannot be computed.", "yellow")
+    below = [
+        f"{what} is {ratio_cell(ratio, tau)}, below τ = {tau:.4g}"
+        for what, ratio, tau in zip(named, ratios, taus, strict=True)
+        if ratio < tau
+    ]
+    if below and summary["reached"]["feasible"]:
+        advice = (
+            "The certificate is for the population that the rows were drawn from; a sample of it "
+            "may be on the other side."
+            if summary["asked"]["confidence"] == "certified"
+            else "Test rows are a sample themselves: a ratio that holds in the population is "
+            "sometimes below τ among them."
+            if summary["asked"]["confidence"]
+            else "--confidence 0.9, or certified, asks for a τ that holds on new rows."
+        )
+        screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
+
+
+def _show_decisions(screen: Screen, decisions: Sequence[dict[str, Any]]) -> None:
+    """Show what became of columns, every option to paste in one piece."""
+    rows = [
+        (
+            short(d["column"], 30),
+            d["kind"],
+            Folded(short(d["action"], 400), "dim" if d["kind"] == "dropped" else ""),
+        )
+        for d in decisions
+    ]
+    longest = max((text.longest_option for *_, text in rows), default=1)
+    # What is left for the names beside kinds, options and what is between columns.
+    room = screen.width - longest - max((cell_len(kind) for _, kind, _ in rows), default=0) - 8
+    if room < 10:
+        # The terminal itself breaks such a line, and copies it whole.
+        for name, kind, text in rows:
+            screen.say(f"{name} ({kind}): {' '.join(text.pieces)}", text.style, wrap=False)
+        return
+    columns = ("column", "kind", "what was done")
+    table = Grid(*columns, left=columns)
+    table.columns[1].no_wrap = True
+    table.columns[0].max_width, table.columns[2].min_width = room, longest
+    for name, kind, text in rows:
+        table.add_row(Text(name, style=text.style), Text(kind, style=text.style), text)
+    screen.print(table)
+
+
+def show_frontier(summary: dict[str, Any]) -> None:
+    """Show the frontier at some targets, and as bars."""
+    screen, points, part = Screen(), summary["points"], summary["parts"][-1]
+    _say_first(screen, summary)
+    where = f"figures on {part['n']:,} {part['title']}"
+    screen.say(f"{short(summary['title'])}: {len(points)} points, {where}", "bold")
+    _say_unlabelled(screen, summary)
+    if not points:
+        screen.say("No point is eligible: some group gets nearly the same answer everywhere.")
+    goals = _notion_taus(summary)
+    alike = len({tau for _, tau in goals}) == 1
+    screen.print(_frontier_table(summary, str(part["key"]), alike))
+    if not alike:
+        order = " / ".join(name for name, _ in goals)
+        screen.say(f"τ is that of {order}, always in this proportion.", "dim")
+    if points:
+        scale = "" if alike else ", on the scale of the strictest target"
+        highest = max(point["reach"] for point in points)
+        screen.say(
+            f"The points were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
+            f"target that one answers is {highest:.3f}{scale}. Bars do not start at 0.",
+            "dim",
+        )
+
+
+def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
+    """Show what answers each target, with bars of the accuracy."""
+    points, several = summary["points"], len(summary["rate"]["parts"]) > 1
+    names = [f"{n}, ratio" for n in _rate_names(summary)] if several else [summary["rate"]["name"]]
+    kept = "accuracy kept"
+    table = Grid("τ", "accuracy", *names, kept, left=[kept])
+    reach, rows = np.array([p["reach"] for p in points]), []
+    for tau in sorted({*TARGETS, summary["tau"]}):
+        i = int(np.searchsorted(reach, tau))
+        if tau == summary["tau"]:
+            rows.append((tau, True, *figures_of(summary, summary["saved"]["counts"][key])[:2]))
+        elif i < len(points):
+            rows.append((tau, False, *figures_of(summary, points[i]["counts"][key])[:2]))
+    accuracies = [accuracy for _, _, accuracy, _ in rows]
+    least, best = min(accuracies), max(accuracies)
+    for tau, is_saved, accuracy, ratios in rows:
+        mark = " ◀ saved" if is_saved else ""
+        mark += ", not reached" * (is_saved and not summary["reached"]["feasible"])
+        share = (accuracy - least) / (best - least) if best > least else 1.0
+        bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
+        taus = [tau] if alike else [tau * t / summary["tau"] for _, t in _notion_taus(summary)]
+        goals = [tau * part["share"] for part in summary["rate"]["parts"]]
+        target = " / ".join(f"{t:.3g}" for t in taus)
+        table.row(target, f"{accuracy:.4f}", *map(ratio_cell, ratios, goals), bar)
+    return table
