@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
 
@@ -39,8 +40,6 @@ __all__ = [
     "true_positive_rate_difference",
     "true_positive_rate_ratio",
 ]
-
-FloatArray = NDArray[np.floating[Any]]
 
 
 def group_counts(

@@ -30,10 +30,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.core.arrays import like, namespace
+from evenhand.core.arrays import FloatArray, like, namespace
 from evenhand.core.notions import Notion
 from evenhand.core.rows import Block
 
@@ -48,8 +47,6 @@ __all__ = [
     "row_sums",
     "square_sums",
 ]
-
-FloatArray = NDArray[Any]
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
 LEAST_SCORE = -700.0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from evenhand.core.arrays import like, namespace
+from evenhand.core.arrays import FloatArray, like, namespace
 
 __all__ = [
     "Block",
@@ -28,7 +28,6 @@ __all__ = [
     "share_cells",
 ]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 

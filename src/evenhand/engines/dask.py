@@ -16,9 +16,9 @@ import numpy as np
 from dask import base
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
-from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import crossed
 from evenhand.core.rows import Rows, Share, row_numbers
 from evenhand.engines.coding import (
@@ -44,7 +44,6 @@ __all__ = [
     "persist",
 ]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Results that are joined by one task.

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, as_columns, make_block
@@ -19,7 +19,6 @@ from evenhand.engines.threads import cores
 
 __all__ = ["MemoryRows", "canonical", "make_oracle"]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Small enough to stay in cache between the two products, large enough that the calls into NumPy

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import LEAST_SCORE, Game, Recode, Sums
 
 __all__ = ["compiled_sums"]
-
-FloatArray = NDArray[Any]
 
 # Rows whose scores are found before their products with X: few enough that X stays in cache.
 FEW, CACHED_BYTES = 256, 1 << 18

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import Game, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
 from evenhand.engines.coding import Coding, Facts, check_columns, check_shape
@@ -21,7 +21,6 @@ from evenhand.engines.kernels import has_triton
 
 __all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Rows in a block: of a CPU what stays in its cache, of another device what keeps it busy.

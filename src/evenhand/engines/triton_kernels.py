@@ -14,14 +14,12 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import Game, Sums
 from evenhand.core.torch_numpy import like
 
 __all__ = ["fused_counts", "fused_sums", "is_fusible"]
-
-FloatArray = NDArray[Any]
 
 # Inputs in a tile, least and most rows in it, and rows of a program; found by trial on an H200. A
 # program is one warp, whose threads have a column's rows to themselves: no one waits for another.

@@ -18,12 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import namespace
+from evenhand.core.arrays import FloatArray, namespace
 
 __all__ = ["decide", "join_label_cuts", "label_cuts", "margins", "one_cut"]
-
-FloatArray = NDArray[Any]
-
 
 # Cuts tried for a label, when there are many labels, and in a group, when several rates count.
 FEW_CUTS = 512

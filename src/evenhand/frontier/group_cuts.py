@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.frontier.cuts import FEW_CUTS, one_cut
 
 __all__ = ["group_cuts", "score_curves"]
-
-FloatArray = NDArray[Any]
-
 
 # How finely logarithms of rates are told apart, the least rate, and for how many ratios of rates,
 # from 1 to the least, the best group cuts are sought.

@@ -9,11 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import like, namespace
-from evenhand.core.rates import (
-    AnyRate,
-    overall_accuracy,
-)
+from evenhand.core.arrays import FloatArray, like, namespace
+from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block, Rows
 from evenhand.engines.memory import MemoryRows
@@ -22,8 +19,6 @@ from evenhand.frontier.histograms import by_iterate
 from evenhand.frontier.points import COLUMNS, Frontier
 
 __all__ = ["HeldOut", "candidates", "count_points", "count_rows", "pool_folds"]
-
-FloatArray = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.core.arrays import like, namespace
+from evenhand.core.arrays import FloatArray, like, namespace
 from evenhand.core.row_sums import float64_scores, in_steps, scores_of
 from evenhand.core.rows import Block, Rows, make_block
 from evenhand.engines.kernels import has_numba, has_triton
@@ -37,8 +37,6 @@ __all__ = [
     "tally_curves",
     "zero_counts",
 ]
-
-FloatArray = NDArray[Any]
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024

@@ -22,18 +22,16 @@ none, which makes it exact.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy
 
 __all__ = ["Mixture", "best_mixture", "check_linear", "mix", "to_spare"]
-
-FloatArray = NDArray[Any]
-
 
 # Multipliers are in units of accuracy for a rate: a whole one costs less than this.
 BOUND, ROUNDS, SPEED = 10.0, 200, 20.0

@@ -9,11 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.notions import AnyNotion
 
 __all__ = ["count_bins", "cut_finder"]
-
-FloatArray = NDArray[Any]
 
 # Rows in a bin of scores, on the average, and how many bins there are at the least.
 BIN_ROWS, LEAST_BINS = 8, 256

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.notions import find_notion
 from evenhand.core.oracle import Oracle
@@ -48,9 +49,6 @@ from evenhand.frontier.histograms import (
 from evenhand.frontier.points import RATE_BINS, Frontier, Points, point_of
 
 __all__ = ["score_frontier", "sweep"]
-
-FloatArray = NDArray[Any]
-
 
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score:
 # they are found in float64, as those of predictions are, whatever the precision of the inputs.
