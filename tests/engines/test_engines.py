@@ -20,20 +20,21 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import KFold
 
-import evenhand.engines.memory as memory
 import evenhand.engines.threads as threads
-import evenhand.frontier.sweep as frontier_module
 from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.notions import NOTIONS, find_notion, of_labels
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import row_sums
 from evenhand.core.rows import Share, as_columns
-from evenhand.engines.kernels import has_numba
+from evenhand.engines.kernels import LIMITS, Limits, find_faster, has_numba
 from evenhand.engines.memory import MemoryRows, make_oracle
 from evenhand.engines.threads import cores
 from evenhand.frontier.sweep import sweep
 
 numba = pytest.mark.skipif(not has_numba(), reason="needs numba")
+NEVER, ALWAYS = Limits(compiled_rows=10**9), Limits(compiled_rows=1)
+# Rows of a fit to a table so large that its cuts are those of a histogram.
+MANY = LIMITS.exact_rows + 1
 
 
 def make_rows(n=3001, groups=2, labels=2, seed=0, dtype=np.float64):
@@ -132,7 +133,8 @@ class TestTorch:
             for dtype, tolerance in ((torch.float64, 1e-10), (torch.float32, 1e-4)):
                 rows = TorchRows(torch.as_tensor(X).to(dtype), columns, "cuda")
                 found = Oracle(rows, notion=NOTIONS[notion](degree), n_groups=2)
-                assert rows._fusible(found.game, None) == (degree < 3)
+                kernel = find_faster(row_sums, "torch", rows, w, u, 1.3, found.game, None)
+                assert (kernel is not None) == (degree < 3)
                 assert_same_moments(
                     found.evaluate(w, u, 1.3), expected.evaluate(w, u, 1.3), tolerance
                 )
@@ -148,9 +150,8 @@ class TestTorch:
         ],
     )
     @pytest.mark.parametrize("exact", [True, False])
-    def test_fits(self, torch, device, settings, exact, monkeypatch):
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
-        X, y, z = make_rows(3000 if exact else 20_000)
+    def test_fits(self, torch, device, settings, exact):
+        X, y, z = make_rows(3000 if exact else MANY)
         settings = {"max_iter": 30, "tau": 0.7, **settings}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
@@ -169,10 +170,10 @@ class TestTorch:
         assert (predicted == expected.predict(X, sensitive_features=z)).mean() > 0.9999
 
     @pytest.mark.parametrize("exact", [True, False])
-    def test_weights(self, torch, exact, monkeypatch):
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
-        X, y, z = make_rows(12_000)
-        weight = np.random.default_rng(0).integers(0, 3, 12_000)
+    def test_weights(self, torch, exact):
+        # Rows of weight 0 do not count.
+        X, y, z = make_rows(12_000 if exact else 2 * MANY)
+        weight = np.random.default_rng(0).integers(0, 3, len(y))
         settings = {"max_iter": 20, "tau": 0.5}
         expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
         model = FairClassifier(**settings).fit(
@@ -351,44 +352,48 @@ class TestCompiled:
     @pytest.mark.parametrize(
         "notion", ["statistical_parity", "equalized_odds", "equal_opportunity"]
     )
-    def test_sums(self, monkeypatch, layout, dtype, notion, point):
+    def test_sums(self, layout, dtype, notion, point):
         X, y, z = make_rows(1037, groups=3, dtype=dtype)
         X[np.abs(X) < 0.3] = 0
         rng = np.random.default_rng(0)
         recodes = (None, (np.array([1.0, 0, 1, 0, 0, 1]), np.array([0.5, 1, 1e-6, 2, 1, 1])))
         tables = (None, rng.random(len(y)) + 0.1), (None, rng.random(len(y))), recodes, (1, 2, 3)
         for weight, extra, recode, degree in itertools.product(*tables):
-            oracle = make_oracle(
-                as_layout(X, layout),
-                y,
-                z,
-                notion=find_notion(notion, degree),
-                n_groups=2,
-                sample_weight=weight,
-                extra=extra,
+            plain, compiled = (
+                make_oracle(
+                    as_layout(X, layout),
+                    y,
+                    z,
+                    notion=find_notion(notion, degree),
+                    n_groups=2,
+                    sample_weight=weight,
+                    extra=extra,
+                    limits=limits,
+                )
+                for limits in (NEVER, ALWAYS)
             )
-            oracle.recode = recode
-            w, u = point(oracle)
-            monkeypatch.setattr(memory, "COMPILED_ROWS", 10**9)
-            expected = oracle.evaluate(w, u, 1.3)
-            monkeypatch.setattr(memory, "COMPILED_ROWS", 1)
-            found = oracle.evaluate(w, u, 1.3)
+            plain.recode = compiled.recode = recode
+            w, u = point(plain)
+            expected = plain.evaluate(w, u, 1.3)
+            found = compiled.evaluate(w, u, 1.3)
             assert_same_moments(found, expected, 1e-12 if dtype == np.float64 else 1e-5)
             with cores():
-                shared = oracle.evaluate(w, u, 1.3)
+                shared = compiled.evaluate(w, u, 1.3)
             for a, b in zip(found, shared, strict=True):
                 np.testing.assert_array_equal(a, b)
 
-    def test_scores_without_bounds(self, monkeypatch):
+    def test_scores_without_bounds(self):
         """Certain answers, far beyond what an exponential can hold."""
         X, y, z = make_rows(500)
-        oracle = make_oracle(X * 1e4, y, z, notion=NOTIONS["statistical_parity"](2))
-        w, u = np.ones(oracle.n_weights), np.array([1.0, 900.0, -900.0])
-        monkeypatch.setattr(memory, "COMPILED_ROWS", 10**9)
-        expected = oracle.evaluate(w, u, 1.0)
-        monkeypatch.setattr(memory, "COMPILED_ROWS", 1)
+        w, u = np.ones(7), np.array([1.0, 900.0, -900.0])
+        expected, found = (
+            make_oracle(
+                X * 1e4, y, z, notion=NOTIONS["statistical_parity"](2), limits=limits
+            ).evaluate(w, u, 1.0)
+            for limits in (NEVER, ALWAYS)
+        )
         assert np.isfinite(expected.loss_c)
-        assert_same_moments(oracle.evaluate(w, u, 1.0), expected, 1e-12)
+        assert_same_moments(found, expected, 1e-12)
 
     @pytest.mark.parametrize(
         "notion",
@@ -403,7 +408,7 @@ class TestCompiled:
     )
     @pytest.mark.parametrize("groups", [2, 4])
     @pytest.mark.parametrize("min_share", [0.01, 0.2])
-    def test_frontiers(self, monkeypatch, notion, groups, min_share):
+    def test_frontiers(self, notion, groups, min_share):
         X, y, z = make_rows(700, groups=groups)
         X = np.round(X, 1)  # equal scores as well
         tau = [0.9, 0.6] if isinstance(notion, list) else 0.8
@@ -411,10 +416,8 @@ class TestCompiled:
         for weight in (None, rng.random(len(y)) + 0.5, rng.integers(1, 5, len(y)) / 3):
             oracle = make_oracle(X, y, z, notion=find_notion(notion, 2, tau), sample_weight=weight)
             W = np.random.default_rng(1).standard_normal((12, 7))
-            monkeypatch.setattr(frontier_module, "COMPILED_ROWS", 10**9)
-            expected = sweep(oracle, W, min_share=min_share)
-            monkeypatch.setattr(frontier_module, "COMPILED_ROWS", 1)
-            found = sweep(oracle, W, min_share=min_share)
+            expected = sweep(oracle, W, min_share=min_share, limits=NEVER)
+            found = sweep(oracle, W, min_share=min_share, limits=ALWAYS)
             for one, other in ((found, expected), (found.wary, expected.wary)):
                 for name in ("iterate", "rate", "accuracy", "counts", "cut"):
                     np.testing.assert_allclose(
@@ -423,12 +426,13 @@ class TestCompiled:
 
 
 class TestHistograms:
-    """Above ``EXACT_ROWS`` rows cuts are those of a histogram."""
+    """Above ``Limits.exact_rows`` rows cuts are those of a histogram."""
+
+    limits = Limits(exact_rows=1000)
 
     @pytest.mark.parametrize("labels", [2, 3])
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_counts_are_those_of_the_cuts(self, monkeypatch, labels, weighted):
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+    def test_counts_are_those_of_the_cuts(self, labels, weighted):
         X, y, z = make_rows(20_000, groups=3, labels=labels)
         weight = np.random.default_rng(0).random(len(y)) if weighted else None
         notion = NOTIONS["statistical_parity"](2)
@@ -437,7 +441,7 @@ class TestHistograms:
             X, y, z, notion=notion, n_labels=labels, n_groups=2, sample_weight=weight
         )
         W = np.random.default_rng(1).standard_normal((5, oracle.n_weights))
-        front = sweep(oracle, W, labels=range(labels))
+        front = sweep(oracle, W, labels=range(labels), limits=self.limits)
         assert len(front) > 10
         for i in range(0, len(front), 7):
             w = W[front.iterate[i]].reshape(-1, 7)
@@ -448,46 +452,42 @@ class TestHistograms:
             counts = np.bincount(place, weights=weight, minlength=3 * labels**2)
             np.testing.assert_allclose(front.counts[i].ravel(), counts)
 
-    def test_scores_far_away(self, monkeypatch):
+    def test_scores_far_away(self):
         """A few rows a thousand times as far as the others leave these as many cuts."""
         X, y, z = make_rows(20_000)
         X[:20, 0] = 1e4
         accuracy = []
-        for rows, dtype in ((10**5, float), (10**5, np.float32), (1000, float)):
-            monkeypatch.setattr(frontier_module, "EXACT_ROWS", rows)
+        w = np.array([[0.3, 0.6, 0.2, -0.2, -0.6, -1.0, 0.0]])
+        for limits, dtype in ((LIMITS, float), (LIMITS, np.float32), (self.limits, float)):
             oracle = make_oracle(X.astype(dtype), y, z, notion=NOTIONS["statistical_parity"](2))
-            front = sweep(oracle, np.array([[0.3, 0.6, 0.2, -0.2, -0.6, -1.0, 0.0]]))
+            front = sweep(oracle, w, limits=limits)
             accuracy.append(front.accuracy.max())
         np.testing.assert_allclose(accuracy, accuracy[0], atol=1e-3)
 
-    def test_close_to_every_cut(self, monkeypatch):
+    def test_close_to_every_cut(self):
         X, y, z = make_rows(40_000)
         oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
         W = np.random.default_rng(1).standard_normal((5, 7)) * 0.3 + [1, -0.6, 0.2, 0, -0.5, -1, 0]
-        exact = sweep(oracle, W)
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
-        few = sweep(oracle, W)
+        exact, few = sweep(oracle, W), sweep(oracle, W, limits=self.limits)
         for tau in (0.5, 0.7, 0.8, 0.9):
             a, b = exact.select(tau), few.select(tau)
             assert b.feasible == a.feasible
             assert b.accuracy == pytest.approx(a.accuracy, abs=1e-3)
 
-    def test_few_distinct_scores(self, monkeypatch):
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
+    def test_few_distinct_scores(self):
         X, y, z = make_rows(5000)
         X = (X > 0).astype(float)
         oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2))
         w = np.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, -31.5]])
-        front = sweep(oracle, w, min_share=0.0)
+        front = sweep(oracle, w, min_share=0.0, limits=self.limits)
         scores = X @ w[0, :-1] + w[0, -1]
         for cut, counts in zip(front.cut, front.counts, strict=True):
             assert np.abs(scores - cut).min() > 1e-3  # between two scores, not at one
             np.testing.assert_array_equal(counts[..., 1].sum(), (scores > cut).sum())
 
-    def test_a_fit(self, monkeypatch):
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 1000)
-        X, y, z = make_rows(20_000)
-        model = FairClassifier(tau=0.8, max_iter=50).fit(X, y, sensitive_features=z)
+    def test_a_fit(self):
+        X, y, z = make_rows(MANY)
+        model = FairClassifier(tau=0.8, max_iter=20).fit(X, y, sensitive_features=z)
         assert model.feasible_
         assert model.score(X, y) == pytest.approx(model.accuracy_, abs=1e-9)
 
@@ -768,11 +768,10 @@ class TestDask:
         "settings", [{}, {"group_cuts": True}, {"notion": "equalized_odds"}, {"cut": False}]
     )
     @pytest.mark.parametrize("exact", [True, False])
-    def test_arrays(self, settings, exact, monkeypatch):
+    def test_arrays(self, settings, exact):
         import dask.array as da
 
-        monkeypatch.setattr(frontier_module, "EXACT_ROWS", 10**5 if exact else 1000)
-        n = 2000 if exact else 12_000
+        n = 2000 if exact else MANY
         X, y, z = make_rows(n)
         settings = {"max_iter": 15, "tau": 0.5, **settings}
         with warnings.catch_warnings():

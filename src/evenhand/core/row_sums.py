@@ -43,7 +43,6 @@ __all__ = [
     "cell_sums",
     "column_size",
     "curvature_product",
-    "in_steps",
     "row_sums",
     "square_sums",
 ]
@@ -74,12 +73,6 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Sums)))
-
-
-def in_steps(part: Any) -> Any:
-    """Mark a function of a block that goes over it in steps: it may have one of any size."""
-    part.in_steps = True
-    return part
 
 
 def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:
