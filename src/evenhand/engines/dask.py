@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 from copy import copy
 from functools import reduce, wraps
 from itertools import pairwise
-from operator import add
+from operator import add, attrgetter
 from typing import Any, TypeVar
 
 import dask.array as da
@@ -215,19 +215,11 @@ class DaskRows(Rows):
     def take(self, share: Share) -> DaskRows:
         """Copy the rows of a share, where they are."""
         other = copy(self)
-        taken = persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
-        sizes = compute(*(delayed(_size)(rows) for rows in taken))
+        taken = persist(*(delayed(MemoryRows.take, pure=True)(rows, share) for rows in self._rows))
+        sizes = compute(*(delayed(attrgetter("n_samples"))(rows) for rows in taken))
         other._rows = [rows for rows, n in zip(taken, sizes, strict=True) if n]
         other.n_samples = sum(sizes)
         return other
-
-
-def _take(rows: MemoryRows, share: Share) -> MemoryRows:
-    return rows.take(share)
-
-
-def _size(rows: MemoryRows) -> int:
-    return rows.n_samples
 
 
 def _reduce(rows: MemoryRows, what: Any) -> Any:

@@ -249,20 +249,9 @@ def fused_counts(
     grid = (triton.cdiv(len(X), COUNT_ROWS), shape[0])
     with torch.cuda.device(X.device):
         _count[grid](
-            scores,
-            extra,
-            w_last,
-            cell,
-            middles,
-            per_units,
-            below,
-            counts,
-            len(X),
-            shape[1],
-            shape[2],
-            below.shape[1],
-            rows=COUNT_ROWS,
-        )
+            scores, extra, w_last, cell, middles, per_units, below, counts, len(X), shape[1],
+            shape[2], below.shape[1], rows=COUNT_ROWS,
+        )  # fmt: skip
     return counts.double()
 
 
@@ -319,33 +308,13 @@ def fused_sums(
         with torch.cuda.device(X.device):
             point.copy_(at_home, non_blocking=True)
             _products[(programs,)](
-                X,
-                cells,
-                *optional,
-                point,
-                point[n:],
-                scores,
-                products,
-                n_rows,
-                n,
-                **facts,
-                rows=tile_rows,
-                columns=columns,
-                tiles=PROGRAM_ROWS // tile_rows,
-                num_warps=1,
-            )
+                X, cells, *optional, point, point[n:], scores, products, n_rows, n, **facts,
+                rows=tile_rows, columns=columns, tiles=PROGRAM_ROWS // tile_rows, num_warps=1,
+            )  # fmt: skip
             _rest[(few,)](
-                scores,
-                cells,
-                *optional,
-                point[n:],
-                small,
-                n_rows,
-                **facts,
-                rows=SMALL_ROWS,
-                tiles=SMALL_TILES,
-                num_warps=4,
-            )
+                scores, cells, *optional, point[n:], small, n_rows, **facts, rows=SMALL_ROWS,
+                tiles=SMALL_TILES, num_warps=4,
+            )  # fmt: skip
         torch.sum(products, dim=0, dtype=torch.float64, out=found[: 2 * columns])
         torch.sum(small, dim=0, dtype=torch.float64, out=found[2 * columns :])
         every = found.cpu().numpy()
