@@ -18,15 +18,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from evenhand.core.arrays import FloatArray, like, namespace
 
-__all__ = [
-    "Block",
-    "Rows",
-    "Share",
-    "as_columns",
-    "make_block",
-    "row_numbers",
-    "share_cells",
-]
+__all__ = ["Block", "Rows", "Share", "as_columns", "make_block", "row_numbers", "share_cells"]
 
 T = TypeVar("T")
 

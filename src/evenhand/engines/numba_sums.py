@@ -317,11 +317,7 @@ def compiled_sums(
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
     def sums(
-        share: Callable[..., Any],
-        edges: Sequence[int],
-        w: FloatArray,
-        u: FloatArray,
-        scale: float,
+        share: Callable[..., Any], edges: Sequence[int], w: FloatArray, u: FloatArray, scale: float
     ) -> Sums:
         ranges = range(len(edges) - 1)
         each_x_r = np.zeros((len(ranges), 1 + K, n + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -21,33 +21,6 @@ FULL_BIN = 64
 SLACK = 1e-9
 # What is left of a sum when its fractional weights are taken away one by one.
 ROUNDING = 1e-11
-
-
-class _Rates(NamedTuple):
-    """Rates of compared groups: what of label × answer each counts, its share of τ, its kind."""
-
-    compared: int
-    tops: FloatArray
-    bottoms: FloatArray
-    shares: FloatArray
-    errors: NDArray[np.bool_]
-
-
-class _Room(NamedTuple):
-    """Room to work in: the cuts that are noted and what is known of each, and running sums.
-
-    ``A`` and ``B`` are numerators and denominators of the rates of each group, ``up`` each cell's
-    weight above a cut, ``best`` the accuracies by bins of the ratio.
-    """
-
-    cuts: FloatArray
-    counts: FloatArray
-    merit: FloatArray
-    bins: NDArray[np.intp]
-    best: FloatArray
-    up: FloatArray
-    A: FloatArray
-    B: FloatArray
 
 
 @njit(cache=True, nogil=True)
@@ -79,7 +52,7 @@ def _two_largest(most: float, second: float, term: float) -> tuple[float, float]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mark_bins(
-    mass: Any, above: Any, total: Any, every: float, rates: _Rates, bars: Any, caution: float,
+    mass: Any, above: Any, total: Any, every: float, rates: Any, bars: Any, caution: float,
     marked: Any,
 ) -> None:  # fmt: skip
     """Mark the bins that may have a candidate, from bounds on accuracy and ratio within each.
@@ -166,18 +139,19 @@ def _sort_rows(
 @njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
     s: Any, cell: Any, weight: Any, bin_of: Any, above: Any, below: Any, total: Any, every: float,
-    gap: float, rates: _Rates, bars: Any, caution: float, min_share: float, prune: bool,
-    room: _Room,
+    gap: float, rates: Any, bars: Any, caution: float, min_share: float, prune: bool, room: Any,
 ) -> int:  # fmt: skip
     """Go through the rows of marked bins, from the highest score; note the candidates among cuts.
 
     ``bin_of`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
-    next score below it. Returns how many ``room.cuts`` were noted, with each cell's weight above
-    them in ``room.counts``. Ratio and error are those of :class:`evenhand.core.rates.WorstRate`.
-    With ``prune``, cuts that others of these beat are left out, and the bars are raised for the
-    next iterates.
+    next score below it. ``rates`` say of how many groups they are, which of label × answer each
+    counts, its share of τ and whether it is an error. Returns how many cuts were noted, the first
+    in ``room``, with each cell's weight above them, the second. Ratio and error are those of
+    :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that others of these beat are left
+    out, and the bars are raised for the next iterates.
     """
     compared, tops, bottoms, shares, errors = rates
+    # A and B are numerators and denominators of the rates of each group.
     cuts, counts, merit, bins, best, up, A, B = room
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
     slack, tiny = SLACK * every, ROUNDING * every
@@ -318,7 +292,7 @@ class CutFinder:
             for sides in ([r.numerator for r in parts], [r.denominator for r in parts])
         )
         errors = np.array([part.is_error for part in parts])
-        self.rates = _Rates(groups, tops, bottoms, np.array(notion.rate.shares), errors)
+        self.rates = groups, tops, bottoms, np.array(notion.rate.shares), errors
         # What beats others must be eligible, of which no more than the shares are looked at here.
         self.prune = not any(part.better_than_chance for part in notion.parts)
         # Made once and used by every call: fresh memory of this size is slow to come by.
@@ -327,16 +301,11 @@ class CutFinder:
         self.top, self.marked = np.empty(self.n_bins), np.empty(self.n_bins, dtype=bool)
         self.mass, self.above = np.empty((2, self.n_bins, n_cells))
         self.ranges = np.empty((2, self.n_bins), np.intp)
-        self.room = _Room(
-            cuts=np.empty(n),
-            counts=np.empty((n_cells, n)),
-            merit=np.empty(n),
-            bins=np.empty((2, n), int),
-            best=np.empty((2, n_edges + 1)),
-            up=np.empty(n_cells),
-            A=np.empty((len(parts), kinds)),
-            B=np.empty((len(parts), kinds)),
-        )
+        self.cuts, self.counts = np.empty(n), np.empty((n_cells, n))
+        self.best = np.empty((2, n_edges + 1))
+        merit, bins, up = np.empty(n), np.empty((2, n), int), np.empty(n_cells)
+        A, B = np.empty((2, len(parts), kinds))
+        self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B
 
     def __call__(
         self, scores: FloatArray, gap: float, bars: FloatArray
@@ -346,12 +315,12 @@ class CutFinder:
         ``bars`` are accuracies to be exceeded, in bins of the ratio and of the ratio less the
         caution, of which one must be. They are raised by what is found: one call after the other.
         """
-        cell, weight, above, room = self.cell, self.weight, self.above, self.room
+        cell, weight, above = self.cell, self.weight, self.above
         high = float(scores.max())
         per_unit = self.n_bins / max(high - float(scores.min()), 1e-300)
         for zeros in (self.mass, above[0], self.marked, self.ranges):
             zeros.fill(0)
-        for lowest in (self.top, room.best):
+        for lowest in (self.top, self.best):
             lowest.fill(-np.inf)
         _fill_bins(scores, cell, weight, high, per_unit, self.bin_of, self.mass, above, self.top)
         total = above[-1] + self.mass[-1]
@@ -368,9 +337,9 @@ class CutFinder:
         noted = _walk(
             scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
             above, below, total, every, gap, self.rates, bars, self.caution, self.min_share,
-            self.prune, room,
+            self.prune, self.room,
         )  # fmt: skip
-        counts = room.counts[:, :noted]
+        counts = self.counts[:, :noted]
         negative = total[:, None] - counts
         negative[negative < ROUNDING * every] = 0.0
-        return room.cuts[:noted].copy(), np.stack([negative, counts], axis=1)
+        return self.cuts[:noted].copy(), np.stack([negative, counts], axis=1)
