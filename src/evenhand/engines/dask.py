@@ -168,18 +168,9 @@ def dask_facts(parts: Sequence[Delayed]) -> Facts:
 
 
 class DaskRows(Rows):
-    """Rows of Dask partitions, coded and kept where they are.
+    """Rows of Dask partitions, the parts of a table, coded and kept where they are.
 
-    Parameters
-    ----------
-    parts : sequence of Delayed
-        Parts of the table.
-    facts : Facts
-        Those of all parts.
-    coding : Coding
-        Numbers of labels and groups.
-    n_features : int
-        How many inputs there are.
+    The facts are those of all parts, the coding has the numbers of labels and groups.
     """
 
     def __init__(

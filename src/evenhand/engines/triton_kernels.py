@@ -231,16 +231,8 @@ def fused_counts(
 ) -> Any:
     """Count rows per quantity × cell × number of cuts below, as a tensor of the shape.
 
-    Parameters
-    ----------
-    X, extra, cell : Tensor
-        Columns of a block.
-    W : ndarray of shape (n_columns + 1, n_quantities)
-        Weights, that of the extra column last.
-    tables : tuple of ndarray
-        Of each quantity its middle, units of its spread, and for each bin the cuts below it.
-    shape : tuple of int
-        Quantities, cells, and numbers of cuts.
+    Weights of a quantity are a column of W, that of the extra column last. The tables have of each
+    quantity its middle, units of its spread, and for each bin the cuts below it.
     """
     scores = like(np.ascontiguousarray(W[:-1].T), X) @ X.T
     w_last, middles, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
@@ -266,18 +258,8 @@ def fused_sums(
 ) -> Callable[[FloatArray, FloatArray, float], Sums]:
     """Make the function that sums all rows at (w, u) with a scale.
 
-    Parameters
-    ----------
-    X : Tensor of shape (n_rows, n_columns)
-        Inputs, contiguous.
-    cells : Tensor of uint8
-        Group × label of each row.
-    extra, weight : Tensor or None
-        The extra column if it is not ones, and the weights, in the precision of X.
-    totals : ndarray of shape (kinds · 2,)
-        Weight of each cell.
-    game : Game
-        As in :func:`evenhand.core.row_sums.row_sums`.
+    X is contiguous, cells are bytes; the extra column, if it is not ones, and weights have the
+    precision of X. ``totals`` has the weight of each cell.
     """
     (n_rows, n), notion = X.shape, game.notions[0]
     m, columns = int(notion.degree or 0) + 1, triton.next_power_of_2(n)

@@ -106,15 +106,6 @@ def rows_factor(counts: ArrayLike, rate: AnyRate, tau: float, delta: float) -> f
     r"""How many times the rows, at the same rates, make :func:`ratio_bound` reach ``tau``.
 
     Infinite if no number does: the observed ratio, to which the bound rises, must exceed τ.
-
-    Parameters
-    ----------
-    counts : array-like of shape (n_groups, 2, 2)
-        Rows per group × label × prediction.
-    rate : Rate
-        The rate.
-    tau, delta : float
-        Target and probability of error.
     """
     counts = np.asarray(counts, dtype=float)
     if not rate.ratio(counts) > tau:

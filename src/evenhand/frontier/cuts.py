@@ -93,27 +93,10 @@ def label_cuts(
     kinds: int,
     movable: Sequence[int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Cuts that favour or disfavour one of many labels, and their counts.
+    """Cuts, shape (n_cuts, n_labels), that favour or disfavour one of many labels; their counts.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_labels, n_rows)
-        Score of each label.
-    gap : float
-        Scores closer than this are the same.
-    cell : ndarray of shape (n_rows,)
-        Group × label.
-    weight : ndarray of shape (n_rows,), optional
-        Row weights.
-    kinds : int
-        How many groups.
-    movable : sequence of int
-        Labels whose number is moved, one at a time; that of the others is 0.
-
-    Returns
-    -------
-    cuts : ndarray of shape (n_cuts, n_labels)
-    counts : ndarray of shape (kinds, n_labels, n_labels, n_cuts)
+    As :func:`one_cut`, of scores of shape (n_labels, n_rows). The numbers of the labels ``movable``
+    are moved, one at a time; those of the others are 0.
     """
     K = len(scores)
     found = []

@@ -54,19 +54,8 @@ def check_linear(rate: AnyRate) -> None:
 def to_spare(counts: FloatArray, rate: AnyRate, tau: float) -> FloatArray:
     r"""Give what each point has to spare in each constraint, :math:`p_j - \tau c\, p_l`.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
-        Weight per group × label × prediction.
-    rate : Rate or WorstRate
-        The rate, or several with shares c of the target.
-    tau : float
-        The target.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_rates · n_groups · (n_groups − 1))
-        Negative where the constraint is missed; NaN where a rate is undefined.
+    A row for each point, a column for each of several rates, with shares c of τ, and two groups.
+    Negative where the constraint is missed; NaN where a rate is undefined.
     """
     out = []
     for part, share in zip(rate.parts, rate.shares, strict=True):
