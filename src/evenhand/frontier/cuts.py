@@ -79,8 +79,8 @@ def _few_cuts(
         ends = ends[np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], FEW_CUTS)))]
     cuts = s[ends] + (s[ends + 1] - s[ends]) / 2
     bins = len(cuts) + 1
-    place = cell * bins + np.searchsorted(cuts, scores, side="left")
-    found = np.bincount(place, weights=weight, minlength=n_cells * bins).astype(float)
+    code = cell * bins + np.searchsorted(cuts, scores, side="left")
+    found = np.bincount(code, weights=weight, minlength=n_cells * bins).astype(float)
     below = found.reshape(n_cells, bins).cumsum(axis=1)
     return cuts, np.stack([below[:, :-1], below[:, -1:] - below[:, :-1]], axis=1)
 

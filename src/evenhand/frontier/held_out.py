@@ -146,8 +146,8 @@ def _point_counts(
                 answer = scores[at, 0] > c[group]
             else:
                 answer = xp.argmax(scores[at] - c[:, None], axis=0)
-            place = block.cell * n_labels + answer
-            found.append(xp.bincount(place, weights=block.weight, minlength=size))
+            code = block.cell * n_labels + answer
+            found.append(xp.bincount(code, weights=block.weight, minlength=size))
         counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
         return counts.reshape(len(cut), n_groups, n_labels, n_labels)
     counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
@@ -156,8 +156,8 @@ def _point_counts(
         points = np.flatnonzero(column == j)
         points = points[np.argsort(cut[points], kind="stable")]
         bins = len(points) + 1
-        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
-        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
+        code = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        found = xp.bincount(code, weights=block.weight, minlength=2 * n_groups * bins)
         found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
         below = xp.cumsum(found, axis=-1)
         for i, point in enumerate(points.tolist()):

@@ -226,13 +226,13 @@ def histogram_curves(
     cuts: FloatArray, weights: FloatArray, groups: int, kinds: int
 ) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
     """First two arguments of :func:`group_cuts`, from :func:`cut_weights`."""
-    by_kind = weights.reshape(kinds, 2, 2, -1)
+    by_group = weights.reshape(kinds, 2, 2, -1)
 
     def rest(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
         nearest = np.abs(cuts - mean[:, None]).argmin(axis=1)
-        return cuts[nearest], by_kind[groups][..., nearest]
+        return cuts[nearest], by_group[groups][..., nearest]
 
-    return [(cuts, by_kind[j]) for j in range(groups)], rest if kinds > groups else None
+    return [(cuts, by_group[j]) for j in range(groups)], rest if kinds > groups else None
 
 
 def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:

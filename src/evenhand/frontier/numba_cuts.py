@@ -256,9 +256,9 @@ def count_bins(
     for q in range(scores.shape[1]):
         for i in range(scores.shape[0]):
             t = (scores[i, q] + extra[i] * last_weights[q] - middles[q]) * per_units[q]
-            place = (t / (1 + abs(t)) + 1) * half
+            position = (t / (1 + abs(t)) + 1) * half
             # Comparisons with NaN are false.
-            at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
+            at = np.uintp(min(position, last)) if position > 0 else np.uintp(0)
             w = weight[i] if len(weight) else 1.0
             counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
 
