@@ -180,8 +180,8 @@ def _members(codes: FloatArray, values: Sequence[int], dtype: Any) -> FloatArray
 class Game(NamedTuple):
     """What is played on the rows: notions, how groups are guessed, how many of everything.
 
-    ``soft`` are the favourable labels of the notions whose gaps need soft sums; ``kinds`` is one
-    more than ``groups`` if there are rows that belong to no compared group.
+    ``soft`` are the favourable labels of the notions whose gaps need soft sums. ``groups`` are
+    compared; ``kinds`` is one more if there are rows that belong to none of them.
     """
 
     notions: Sequence[Notion]

@@ -45,9 +45,9 @@ def check_linear(rate: AnyRate) -> None:
     for part in rate.parts:
         if not part.fixed_denominator:
             raise ValueError(
-                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its denominator "
-                "depends on the predictions, and a mixture's rate is no mean of its points' rates; "
-                "use at(tau)."
+                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its "
+                "denominator depends on the predictions, and a mixture's rate is no mean of its "
+                "points' rates; use at(tau)."
             )
 
 
