@@ -180,8 +180,8 @@ def make_oracle(
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Inputs, float32 or float64, copied only if dense and mostly zeros.
+    X, block_rows, limits
+        As of :class:`MemoryRows`.
     y, z : ndarray of shape (n_samples,)
         Number of the label and of the group, from 0.
     n_labels : int, default=2
@@ -189,16 +189,9 @@ def make_oracle(
     n_groups : int, optional
         How many groups are compared; rows with a higher number are fitted, but belong to no group.
         All groups by default.
-    quantity : ndarray of shape (n_samples,), optional
-        What the adversary guesses in place of the group: a number, of which the groups are bins.
-    extra : ndarray of shape (n_samples,), optional
-        The column η; ones by default.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Positive row weights.
-    block_rows : int, optional
-        Rows in a block; by default what fits in cache.
-    limits : Limits
-        From which size on loops are compiled.
+    quantity, extra, sample_weight : ndarray of shape (n_samples,), optional
+        What the adversary guesses in place of the group: a number, of which the groups are bins;
+        the column η, ones by default; positive row weights.
     **settings
         Notion, reading and constants, as :class:`evenhand.core.oracle.Oracle` takes them.
     """

@@ -268,8 +268,9 @@ class CutFinder:
 
     Rows are put into bins, and only those of bins with something to gain are sorted.
 
-    ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of ``kinds``
-    with the rest. Every group must have at least ``min_share`` of positives and of negatives.
+    ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of
+    ``kinds`` with the rest. Every group must have at least ``min_share`` of positives and of
+    negatives.
     """
 
     def __init__(
