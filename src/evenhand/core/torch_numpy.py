@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-argmax, asarray, bincount, concatenate = torch.argmax, torch.asarray, torch.bincount, torch.cat
-cumsum, einsum, exp, log, stack = torch.cumsum, torch.einsum, torch.exp, torch.log, torch.stack
-ones_like, zeros_like = torch.ones_like, torch.zeros_like
+argmax, asarray, bincount, stack = torch.argmax, torch.asarray, torch.bincount, torch.stack
+concatenate, cumsum, einsum = torch.concatenate, torch.cumsum, torch.einsum
+exp, log, ones_like, zeros_like = torch.exp, torch.log, torch.ones_like, torch.zeros_like
 
 
 def like(values: Any, other: Any) -> Any:
