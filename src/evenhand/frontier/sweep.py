@@ -21,6 +21,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
 from math import log, sqrt
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -268,8 +269,8 @@ class ExactCuts(ManyCuts):
         n = self.rows.n_samples
         self.chunk = max(1, min(16, self.limits.sweep_scores // (self.outputs * n)))
         self.scores = np.empty((self.chunk * self.outputs, n))
-        self.cell: Any = self.rows.collect(_cell)
-        self.weight = self.rows.collect(_weight) if self.rows.weighted else None
+        self.cell: Any = self.rows.collect(attrgetter("cell"))
+        self.weight = self.rows.collect(attrgetter("weight")) if self.rows.weighted else None
         steps = np.diff(np.sort(self.sources([0])[0][0]))
         self.n_cuts = int(np.count_nonzero(steps > self.gaps[0]))
         self.faster = find_faster(one_cut, "numpy", self)
@@ -347,14 +348,6 @@ def _scores(block: Block, W: FloatArray) -> FloatArray:
         np.matmul(weights, block.X[some].astype(np.float64).T, out=scores[:, some])
         scores[:, some] += W[-1][:, None] * block.extra[some]
     return scores
-
-
-def _cell(block: Block) -> FloatArray:
-    return block.cell
-
-
-def _weight(block: Block) -> FloatArray:
-    return block.weight  # type: ignore[return-value]
 
 
 def score_frontier(
