@@ -103,7 +103,7 @@ def measured(seed):
         model = FairClassifier(min_group_size=1).fit(X, y, sensitive_features=z)
         with (
             patch.object(Rate, "log_ratio_error", lambda _, counts: np.zeros(counts.shape[:-3])),
-            patch("evenhand.frontier.sweep.has_numba", lambda: False),
+            patch("evenhand.engines.kernels.has_numba", lambda: False),
         ):
             lucky = FairClassifier(min_group_size=1, confidence=None)
             lucky.fit(X, y, sensitive_features=z)

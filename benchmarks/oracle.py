@@ -25,13 +25,13 @@ from scipy.sparse import csr_matrix
 from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.notions import find_notion
 from evenhand.datasets import encoded_split, load_adult
-from evenhand.engines import _rows
+from evenhand.engines.kernels import LIMITS, Limits
 from evenhand.engines.memory import make_oracle
 from evenhand.engines.threads import cores
 from evenhand.models.inputs import code_rows, merge_alike
 
 N_COLUMNS = 100
-COMPILED_ROWS = _rows.COMPILED_ROWS
+NEVER = Limits(compiled_rows=sys.maxsize)
 
 
 def seconds(f):
@@ -77,9 +77,13 @@ def all_cores_sum(X, pool, n):
 
 
 def measure(name, X, y, z, weight=None, *, repeats):
-    oracle = make_oracle(X, y, z, notion=find_notion("statistical_parity"), sample_weight=weight)
+    notion = find_notion("statistical_parity")
+    oracles = {
+        compiled: make_oracle(X, y, z, notion=notion, sample_weight=weight, limits=limits)
+        for compiled, limits in ((True, LIMITS), (False, NEVER))
+    }
     rng = np.random.default_rng(1)
-    w, u = rng.standard_normal(oracle.n_weights) * 0.1, np.array([0.1, 0.3, -0.05])
+    w, u = rng.standard_normal(X.shape[1] + 1) * 0.1, np.array([0.1, 0.3, -0.05])
     v, r = w[:-1].astype(X.dtype), rng.standard_normal(X.shape[0]).astype(X.dtype)
     dense = isinstance(X, np.ndarray)
 
@@ -87,8 +91,7 @@ def measure(name, X, y, z, weight=None, *, repeats):
         return X.sum() if dense else (X @ v, X.T @ r)
 
     def evaluate(compiled):
-        _rows.COMPILED_ROWS = COMPILED_ROWS if compiled else float("inf")
-        return oracle.evaluate(w, u, 1.2)
+        return oracles[compiled].evaluate(w, u, 1.2)
 
     times = {"yardstick": [], "all cores": [], True: [], False: []}
     with cores(), ThreadPoolExecutor(cores.count) as pool:
@@ -105,7 +108,6 @@ def measure(name, X, y, z, weight=None, *, repeats):
             times[True].append(seconds(lambda: evaluate(True)))
         for _ in range(repeats):
             times[False].append(seconds(lambda: evaluate(False)))
-    _rows.COMPILED_ROWS = COMPILED_ROWS
     read, fast, plain = (statistics.median(times[k]) for k in ("yardstick", True, False))
     everywhere = f"{fast / statistics.median(times['all cores']):>10.2f}" if dense else f"{'':>10}"
     gain, ok = plain / fast, "ok" if fast <= 2 * read and plain >= 1.5 * fast else "MISSED"

@@ -297,14 +297,14 @@ def sizes(oracle, w, u):
     from distributed.protocol.pickle import dumps
 
     from evenhand.core.row_sums import row_sums
-    from evenhand.frontier.histograms import Asked, make_grids, tally
+    from evenhand.frontier.histograms import Shape, cut_histograms, make_grids
 
     sums = oracle.sums(w, u, 1.2)
     arguments = (add, row_sums, (w, u, 1.2, oracle.game, oracle.recode))
-    W, asked = np.random.default_rng(0).standard_normal((len(w), 16)), Asked(2, 2, (1,))
-    grids = make_grids(oracle.rows, W, asked)
-    histograms = oracle.rows.sum(tally, W, grids, asked)
-    sweep_arguments = (add, tally, (W, grids, asked))
+    W, shape = np.random.default_rng(0).standard_normal((len(w), 16)), Shape(2, 2, (1,))
+    grids = make_grids(oracle.rows, W, shape)
+    histograms = oracle.rows.sum(cut_histograms, W, grids, shape)
+    sweep_arguments = (add, cut_histograms, (W, grids, shape))
     return [len(dumps(what)) for what in (arguments, sums, sweep_arguments, histograms)]
 
 

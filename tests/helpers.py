@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from evenhand import FairClassifier, Method
 from evenhand.cli.app import app
 from evenhand.core.notions import NOTIONS
+from evenhand.engines.kernels import LIMITS
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,6 +42,34 @@ def fair(*args, **params):
 def by_last_column(X):
     """Groups by the sign of the last input, wherever the rows go."""
     return X[:, -1] > 0
+
+
+# Rows of a table so large that its cuts are those of a histogram.
+MANY = LIMITS.exact_rows + 1
+
+
+def make_rows(n=3001, groups=2, labels=2, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, groups, n)
+    X = rng.standard_normal((n, 6)).astype(dtype)
+    X[:, 0] += 0.8 * z
+    score = X @ np.linspace(1, -1, 6) + rng.logistic(size=n)
+    y = np.digitize(score, np.quantile(score, np.arange(1, labels) / labels))
+    return X, y, z
+
+
+def with_value(X, value, row=400, column=1):
+    X = np.array(X)
+    X[row, column] = value
+    return X
+
+
+def assert_same_moments(found, expected, tolerance):
+    for name, a, b in zip(found._fields, found, expected, strict=True):
+        scale = max(np.abs(b).max(), 1e-2)
+        np.testing.assert_allclose(
+            np.asarray(a) / scale, np.asarray(b) / scale, atol=tolerance, err_msg=name
+        )
 
 
 def as_layout(X, layout):

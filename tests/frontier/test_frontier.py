@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from helpers import NOTION_NAMES, PAPER_NOTIONS, as_layout, make_problem
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.core.metrics import group_counts
@@ -68,8 +68,8 @@ def best(points, tau):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", [*PAPER_NOTIONS, "equalized_odds"])
 def test_against_brute_force(name, weighted, cut, coarse):
-    weight = np.random.default_rng(3).random(160) + 0.1 if weighted else None
-    oracle, data, iterates = make(name, n=160, coarse=coarse, sample_weight=weight)
+    weight = np.random.default_rng(3).random(100) + 0.1 if weighted else None
+    oracle, data, iterates = make(name, n=100, coarse=coarse, sample_weight=weight)
     frontier = sweep(oracle, iterates, cut=cut)
     points, sure = brute_force(NOTIONS[name](2), data, iterates, weight, cut)
     assert points or not cut, "the example must have eligible points"
@@ -100,6 +100,7 @@ def test_layout_and_blocks_do_not_matter(layout, rows):
     np.testing.assert_allclose(found.cut, expected.cut, rtol=1e-9)
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 30), st.sampled_from(NOTION_NAMES), st.booleans())
 def test_properties(seed, name, coarse):
     oracle, data, iterates = make(name, n=80, seed=seed, coarse=coarse)

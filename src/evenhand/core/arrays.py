@@ -6,8 +6,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["like", "namespace"]
+__all__ = ["FloatArray", "like", "namespace"]
+
+FloatArray = NDArray[Any]
+"""Numbers of any precision, in NumPy's arrays or in those of a library that has its names."""
 
 
 def namespace(array: Any) -> Any:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import Rate
 
 __all__ = ["CellSums", "Gap", "LinearGap", "PrintedDiscoveryGap", "SoftRateGap"]
-
-FloatArray = NDArray[Any]
-
 
 READINGS = ("corrected", "printed")
 

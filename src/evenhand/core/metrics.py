@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
 
@@ -39,8 +40,6 @@ __all__ = [
     "true_positive_rate_difference",
     "true_positive_rate_ratio",
 ]
-
-FloatArray = NDArray[np.floating[Any]]
 
 
 def group_counts(
@@ -118,13 +117,8 @@ def group_rates(
     a                       2             1.0       0.5
     b                       2             0.0       0.5
     """
-    groups, counts = group_counts(
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-    )
+    given = {"sample_weight": sample_weight, "pos_label": pos_label}
+    groups, counts = group_counts(y_true, y_pred, sensitive_features=sensitive_features, **given)
     name = getattr(sensitive_features, "name", None)
     name = "sensitive_features" if name is None else name
     count = counts.sum(axis=(1, 2))
@@ -154,7 +148,7 @@ _METRIC_DOC = """{summary}
     """
 
 
-def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]:
+def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[..., float]:
     """Make the public metric ``kind`` ('ratio' or 'difference') of a rate."""
     rate: AnyRate = EQUALIZED_ODDS if rate_name == "equalized_odds" else RATES[rate_name]
     words = rate_name.replace("_", " ")
@@ -190,73 +184,32 @@ def _metric(rate_name: str, kind: str, public_name: str) -> Callable[..., float]
     else:
         summary = f"Largest less smallest {words} among the groups; 0 is parity."
         returns = f"In [0, 1]. NaN if a group's {words} is undefined."
-    metric.__name__ = metric.__qualname__ = public_name
+    metric.__name__ = metric.__qualname__ = name or f"{rate_name}_{kind}"
     metric.__doc__ = _METRIC_DOC.format(summary=summary, returns=returns)
     return metric
 
 
-equalized_odds_ratio = _metric("equalized_odds", "ratio", "equalized_odds_ratio")
-
-equalized_odds_difference = _metric("equalized_odds", "difference", "equalized_odds_difference")
-
+equalized_odds_ratio = _metric("equalized_odds", "ratio")
+equalized_odds_difference = _metric("equalized_odds", "difference")
 statistical_rate = _metric("selection_rate", "ratio", "statistical_rate")
-
 statistical_parity_difference = _metric(
     "selection_rate", "difference", "statistical_parity_difference"
 )
-
-accuracy_ratio = _metric("accuracy", "ratio", "accuracy_ratio")
-
-accuracy_difference = _metric("accuracy", "difference", "accuracy_difference")
-
-true_positive_rate_ratio = _metric("true_positive_rate", "ratio", "true_positive_rate_ratio")
-
-true_positive_rate_difference = _metric(
-    "true_positive_rate", "difference", "true_positive_rate_difference"
-)
-
-false_positive_rate_ratio = _metric("false_positive_rate", "ratio", "false_positive_rate_ratio")
-
-false_positive_rate_difference = _metric(
-    "false_positive_rate", "difference", "false_positive_rate_difference"
-)
-
-true_negative_rate_ratio = _metric("true_negative_rate", "ratio", "true_negative_rate_ratio")
-
-true_negative_rate_difference = _metric(
-    "true_negative_rate", "difference", "true_negative_rate_difference"
-)
-
-false_negative_rate_ratio = _metric("false_negative_rate", "ratio", "false_negative_rate_ratio")
-
-false_negative_rate_difference = _metric(
-    "false_negative_rate", "difference", "false_negative_rate_difference"
-)
-
-false_discovery_rate_ratio = _metric("false_discovery_rate", "ratio", "false_discovery_rate_ratio")
-
-false_discovery_rate_difference = _metric(
-    "false_discovery_rate", "difference", "false_discovery_rate_difference"
-)
-
-false_omission_rate_ratio = _metric("false_omission_rate", "ratio", "false_omission_rate_ratio")
-
-false_omission_rate_difference = _metric(
-    "false_omission_rate", "difference", "false_omission_rate_difference"
-)
-
-positive_predictive_value_ratio = _metric(
-    "positive_predictive_value", "ratio", "positive_predictive_value_ratio"
-)
-
-positive_predictive_value_difference = _metric(
-    "positive_predictive_value", "difference", "positive_predictive_value_difference"
-)
-
-negative_predictive_value_ratio = _metric(
-    "negative_predictive_value", "ratio", "negative_predictive_value_ratio"
-)
-
-negative_predictive_value_difference = _metric(
-    "negative_predictive_value", "difference", "negative_predictive_value_difference"
-)
+accuracy_ratio = _metric("accuracy", "ratio")
+accuracy_difference = _metric("accuracy", "difference")
+true_positive_rate_ratio = _metric("true_positive_rate", "ratio")
+true_positive_rate_difference = _metric("true_positive_rate", "difference")
+false_positive_rate_ratio = _metric("false_positive_rate", "ratio")
+false_positive_rate_difference = _metric("false_positive_rate", "difference")
+true_negative_rate_ratio = _metric("true_negative_rate", "ratio")
+true_negative_rate_difference = _metric("true_negative_rate", "difference")
+false_negative_rate_ratio = _metric("false_negative_rate", "ratio")
+false_negative_rate_difference = _metric("false_negative_rate", "difference")
+false_discovery_rate_ratio = _metric("false_discovery_rate", "ratio")
+false_discovery_rate_difference = _metric("false_discovery_rate", "difference")
+false_omission_rate_ratio = _metric("false_omission_rate", "ratio")
+false_omission_rate_difference = _metric("false_omission_rate", "difference")
+positive_predictive_value_ratio = _metric("positive_predictive_value", "ratio")
+positive_predictive_value_difference = _metric("positive_predictive_value", "difference")
+negative_predictive_value_ratio = _metric("negative_predictive_value", "ratio")
+negative_predictive_value_difference = _metric("negative_predictive_value", "difference")

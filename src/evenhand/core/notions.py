@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import namespace
+from evenhand.core.arrays import FloatArray, namespace
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
 from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
 
@@ -42,9 +42,6 @@ __all__ = [
     "statistical_parity",
     "true_negative_parity",
 ]
-
-FloatArray = NDArray[Any]
-
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 

@@ -7,12 +7,12 @@ A solver sees moments, never rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.gaps import CellSums
 from evenhand.core.notions import AnyNotion
 from evenhand.core.row_sums import (
@@ -32,8 +32,6 @@ from evenhand.core.row_sums import (
 from evenhand.core.rows import Rows
 
 __all__ = ["Moments", "Oracle"]
-
-FloatArray = NDArray[Any]
 
 
 class Moments(NamedTuple):

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from evenhand.core.arrays import FloatArray
 
 __all__ = ["RATES", "Rate"]
-
-FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

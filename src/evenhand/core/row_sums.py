@@ -30,10 +30,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.core.arrays import like, namespace
+from evenhand.core.arrays import FloatArray, like, namespace
 from evenhand.core.notions import Notion
 from evenhand.core.rows import Block
 
@@ -44,12 +43,9 @@ __all__ = [
     "cell_sums",
     "column_size",
     "curvature_product",
-    "in_steps",
     "row_sums",
     "square_sums",
 ]
-
-FloatArray = NDArray[Any]
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
 LEAST_SCORE = -700.0
@@ -77,12 +73,6 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Sums)))
-
-
-def in_steps(part: Any) -> Any:
-    """Mark a function of a block that goes over it in steps: it may have one of any size."""
-    part.in_steps = True
-    return part
 
 
 def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:
@@ -190,8 +180,8 @@ def _members(codes: FloatArray, values: Sequence[int], dtype: Any) -> FloatArray
 class Game(NamedTuple):
     """What is played on the rows: notions, how groups are guessed, how many of everything.
 
-    ``soft`` are the favourable labels of the notions whose gaps need soft sums; ``kinds`` is one
-    more than ``groups`` if there are rows that belong to no compared group.
+    ``soft`` are the favourable labels of the notions whose gaps need soft sums. ``groups`` are
+    compared; ``kinds`` is one more if there are rows that belong to none of them.
     """
 
     notions: Sequence[Notion]

@@ -16,19 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from evenhand.core.arrays import like, namespace
+from evenhand.core.arrays import FloatArray, like, namespace
 
-__all__ = [
-    "Block",
-    "Rows",
-    "Share",
-    "as_columns",
-    "make_block",
-    "row_numbers",
-    "share_cells",
-]
+__all__ = ["Block", "Rows", "Share", "as_columns", "make_block", "row_numbers", "share_cells"]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 

@@ -5,39 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import (
-    argmax,
-    asarray,
-    bincount,
-    concatenate,
-    cumsum,
-    einsum,
-    exp,
-    log,
-    ones_like,
-    stack,
-    zeros_like,
-)
 
-__all__ = [
-    "argmax",
-    "asarray",
-    "bincount",
-    "concatenate",
-    "cumsum",
-    "einsum",
-    "exp",
-    "like",
-    "log",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "ones_like",
-    "searchsorted",
-    "stack",
-    "zeros_like",
-]
+argmax, asarray, bincount, stack = torch.argmax, torch.asarray, torch.bincount, torch.stack
+concatenate, cumsum, einsum = torch.concatenate, torch.cumsum, torch.einsum
+exp, log, ones_like, zeros_like = torch.exp, torch.log, torch.ones_like, torch.zeros_like
 
 
 def like(values: Any, other: Any) -> Any:

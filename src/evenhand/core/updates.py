@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from evenhand.core.arrays import FloatArray
 
 __all__ = ["RULES", "conflict", "modified", "normal", "power_schedule"]
 
-FloatArray = NDArray[np.float64]
 Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
 Schedule = Callable[[int], float]
 

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 from copy import copy
 from functools import reduce, wraps
 from itertools import pairwise
-from operator import add
+from operator import add, attrgetter
 from typing import Any, TypeVar
 
 import dask.array as da
@@ -16,9 +16,9 @@ import numpy as np
 from dask import base
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
-from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import crossed
 from evenhand.core.rows import Rows, Share, row_numbers
 from evenhand.engines.chunks import (
@@ -44,7 +44,6 @@ __all__ = [
     "persist",
 ]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Results that are joined by one task.
@@ -169,18 +168,9 @@ def dask_facts(parts: Sequence[Delayed]) -> Facts:
 
 
 class DaskRows(Rows):
-    """Rows of Dask partitions, coded and kept where they are.
+    """Rows of Dask partitions, the parts of a table, coded and kept where they are.
 
-    Parameters
-    ----------
-    parts : sequence of Delayed
-        Parts of the table.
-    facts : Facts
-        Those of all parts.
-    coding : Coding
-        Numbers of labels and groups.
-    n_features : int
-        How many inputs there are.
+    The facts are those of all parts, the coding has the numbers of labels and groups.
     """
 
     def __init__(
@@ -216,19 +206,11 @@ class DaskRows(Rows):
     def take(self, share: Share) -> DaskRows:
         """Copy the rows of a share, where they are."""
         other = copy(self)
-        taken = persist(*(delayed(_take, pure=True)(rows, share) for rows in self._rows))
-        sizes = compute(*(delayed(_size)(rows) for rows in taken))
+        taken = persist(*(delayed(MemoryRows.take, pure=True)(rows, share) for rows in self._rows))
+        sizes = compute(*(delayed(attrgetter("n_samples"))(rows) for rows in taken))
         other._rows = [rows for rows, n in zip(taken, sizes, strict=True) if n]
         other.n_samples = sum(sizes)
         return other
-
-
-def _take(rows: MemoryRows, share: Share) -> MemoryRows:
-    return rows.take(share)
-
-
-def _size(rows: MemoryRows) -> int:
-    return rows.n_samples
 
 
 def _reduce(rows: MemoryRows, what: Any) -> Any:

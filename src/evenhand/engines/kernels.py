@@ -1,14 +1,76 @@
-"""Which faster versions of sums there are on this machine."""
+"""One registry: which functions have a faster version, for whose arrays, and from which size on."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["has_numba", "has_triton"]
+__all__ = [
+    "LIMITS",
+    "Limits",
+    "can_compile",
+    "faster_version",
+    "find_faster",
+    "has_numba",
+    "has_triton",
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes at which the way to compute something changes.
+
+    Parameters
+    ----------
+    compiled_rows : int
+        From this many rows on, loops are compiled if numba is there: it takes a moment to load.
+    exact_rows : int
+        Up to this many rows every cut is tried, of more those of a histogram.
+    sweep_scores : int
+        Scores held at once while sweeping; never rows × iterates.
+    """
+
+    compiled_rows: int = 8192
+    exact_rows: int = 1 << 16
+    sweep_scores: int = 1 << 22
+
+
+LIMITS = Limits()
+"""The defaults."""
+
+Finder = Callable[..., Callable[..., Any] | None]
+_finders: dict[tuple[Callable[..., Any], str], Finder] = {}
+
+
+def faster_version(function: Callable[..., Any], arrays: str) -> Callable[[Finder], Finder]:
+    """Register what finds a faster version of a function for arrays of ``"numpy"`` or ``"torch"``.
+
+    It takes what :func:`find_faster` is given and returns the version, or None if there is none for
+    these arguments. The version of a statistic, which rows are reduced by, takes the function that
+    joins two results.
+    """
+
+    def register(finder: Finder) -> Finder:
+        _finders[function, arrays] = finder
+        return finder
+
+    return register
+
+
+def find_faster(function: Callable[..., Any], arrays: str, *args: Any) -> Callable[..., Any] | None:
+    """Find the faster version of a function for these arguments, if there is one here."""
+    finder = _finders.get((function, arrays))
+    return None if finder is None else finder(*args)
+
+
+def can_compile(n_rows: int, limits: Limits) -> bool:
+    """Whether there are compiled loops, and enough rows to be worth their loading."""
+    return n_rows >= limits.compiled_rows and has_numba()
 
 
 @cache

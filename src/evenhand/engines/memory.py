@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, as_columns, make_block
-from evenhand.engines.kernels import has_numba
+from evenhand.engines.kernels import LIMITS, Limits, can_compile, faster_version, find_faster
 from evenhand.engines.threads import cores
 
 __all__ = ["MemoryRows", "canonical", "make_oracle"]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Small enough to stay in cache between the two products, large enough that the calls into NumPy
@@ -27,8 +26,6 @@ T = TypeVar("T")
 BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 8192
 # Blocks that a core takes at a time.
 TASK = 2
-# From this many rows on, sums are compiled if numba is there: it takes a moment to load.
-COMPILED_ROWS = 8192
 # From this many rows on there is more to share among cores.
 LARGE = 1 << 18
 # Share of nonzero inputs below which a dense table is held as CSR.
@@ -65,10 +62,17 @@ class MemoryRows(Rows):
         Rows in a block; by default what fits in cache.
     start : int, default=0
         Number of the first row in the whole table, of which these are a part.
+    limits : Limits
+        From which size on loops are compiled.
     """
 
     def __init__(
-        self, X: Any, columns: Sequence[Any], block_rows: int | None = None, start: int = 0
+        self,
+        X: Any,
+        columns: Sequence[Any],
+        block_rows: int | None = None,
+        start: int = 0,
+        limits: Limits = LIMITS,
     ) -> None:
         X = _compact(X)
         self.n_samples, self.n_features = X.shape
@@ -81,8 +85,8 @@ class MemoryRows(Rows):
         self.blocks: list[Block] = [
             make_block(X, i, i + block_rows, *columns, start=start) for i in starts
         ]
-        self._X, self._columns, self._start = X, columns, start
-        self._loop: tuple[Any, Any] = (None, None)
+        self.X, self.columns, self.start, self.limits = X, columns, start, limits
+        self._loop: tuple[Any, Any, Any] = (None, None, None)
         # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
         self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
         n_ranges = 4 if self.n_samples < LARGE else 16
@@ -91,53 +95,49 @@ class MemoryRows(Rows):
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as the arrays, which blocks share."""
         block_rows = len(self.blocks[0].y) if self.blocks else None
-        return MemoryRows, (self._X, self._columns, block_rows, self._start)
+        return MemoryRows, (self.X, self.columns, block_rows, self.start, self.limits)
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts in the order of the rows, however many cores found them."""
-        if part is row_sums and self._compilable(*args[3:]):
-            return cast(T, self._compiled(*args))
+        faster = find_faster(part, "numpy", self, *args)
+        return self._join(join, part, args, self._tasks) if faster is None else faster(join)
 
+    def reduce_ranges(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+        """As :meth:`reduce`, with a few large ranges of rows in place of blocks."""
+        ranges = [
+            make_block(self.X, i, j, *self.columns, start=self.start)
+            for i, j in pairwise(self._edges)
+            if j > i
+        ]
+        return self._join(join, part, args, [[block] for block in ranges])
+
+    @staticmethod
+    def _join(
+        join: Callable[[T, T], T], part: Callable[..., T], args: Any, tasks: list[list[Block]]
+    ) -> T:
         def task(blocks: Sequence[Block]) -> T:
             # A diverging run may overflow; whoever asked sees it in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
                 return reduce(join, (part(block, *args) for block in blocks))
 
-        if not getattr(part, "in_steps", False):
-            return reduce(join, cores.map(task, self._tasks))
-        ranges = [
-            make_block(self._X, i, j, *self._columns, start=self._start)
-            for i, j in pairwise(self._edges)
-            if j > i
-        ]
-        return reduce(join, cores.map(task, [[block] for block in ranges]))
+        return reduce(join, cores.map(task, tasks))
 
     def take(self, share: Share) -> MemoryRows:
         """Copy the rows of a share."""
-        rows = np.flatnonzero(share.of(self._start, self.n_samples))
-        columns = [None if c is None else c[rows] for c in self._columns]
-        return MemoryRows(self._X[rows], columns, start=self._start)
+        rows = np.flatnonzero(share.of(self.start, self.n_samples))
+        columns = [None if c is None else c[rows] for c in self.columns]
+        return MemoryRows(self.X[rows], columns, start=self.start, limits=self.limits)
 
-    def _compilable(self, game: Game, recode: Recode | None) -> bool:
-        """Whether there is a compiled loop for these sums, and it is worth its loading."""
-        return (
-            self.n_samples >= COMPILED_ROWS
-            and sees_powers(game)
-            and (issparse(self._X) or self._X.flags.c_contiguous)
-            and has_numba()
-        )
-
-    def _compiled(
+    def compiled_sums(
         self, w: FloatArray, u: FloatArray, scale: float, game: Game, recode: Recode | None
     ) -> Sums:
-        """Add up the sums of ranges of rows, as many whatever the number of cores."""
+        """Add up :func:`row_sums` of ranges of rows, as many whatever the number of cores."""
         from evenhand.engines.numba_sums import compiled_sums
 
-        known, sums = self._loop
-        if not (known and known[0] is game and known[1] is recode):
-            sums = compiled_sums(self._X, self._columns, game, recode)
-            self._loop = (game, recode), sums
-        return sums(cores.share, self._edges, w, u, scale)
+        if not (self._loop[0] is game and self._loop[1] is recode):
+            self._loop = game, recode, compiled_sums(self.X, self.columns, game, recode)
+        sums: Sums = self._loop[2](cores.share, self._edges, w, u, scale)
+        return sums
 
     def collect(
         self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
@@ -145,6 +145,21 @@ class MemoryRows(Rows):
         """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
         found = list(cores.map(lambda block: part(block, *args), self.blocks))
         return np.concatenate(found, axis=-1, out=out)
+
+
+@faster_version(row_sums, "numpy")
+def _compiled_version(
+    rows: MemoryRows,
+    w: FloatArray,
+    u: FloatArray,
+    scale: float,
+    game: Game,
+    recode: Recode | None = None,
+) -> Callable[..., Sums] | None:
+    contiguous = issparse(rows.X) or rows.X.flags.c_contiguous
+    if sees_powers(game) and contiguous and can_compile(rows.n_samples, rows.limits):
+        return lambda join: rows.compiled_sums(w, u, scale, game, recode)
+    return None
 
 
 def make_oracle(
@@ -158,14 +173,15 @@ def make_oracle(
     extra: Any = None,
     sample_weight: Any = None,
     block_rows: int | None = None,
+    limits: Limits = LIMITS,
     **settings: Any,
 ) -> Oracle:
     """Make the oracle of arrays.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Inputs, float32 or float64, copied only if dense and mostly zeros.
+    X, block_rows, limits
+        As of :class:`MemoryRows`.
     y, z : ndarray of shape (n_samples,)
         Number of the label and of the group, from 0.
     n_labels : int, default=2
@@ -173,14 +189,9 @@ def make_oracle(
     n_groups : int, optional
         How many groups are compared; rows with a higher number are fitted, but belong to no group.
         All groups by default.
-    quantity : ndarray of shape (n_samples,), optional
-        What the adversary guesses in place of the group: a number, of which the groups are bins.
-    extra : ndarray of shape (n_samples,), optional
-        The column η; ones by default.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Positive row weights.
-    block_rows : int, optional
-        Rows in a block; by default what fits in cache.
+    quantity, extra, sample_weight : ndarray of shape (n_samples,), optional
+        What the adversary guesses in place of the group: a number, of which the groups are bins;
+        the column η, ones by default; positive row weights.
     **settings
         Notion, reading and constants, as :class:`evenhand.core.oracle.Oracle` takes them.
     """
@@ -195,5 +206,5 @@ def make_oracle(
         extra=extra,
         sample_weight=sample_weight,
     )
-    rows = MemoryRows(X, columns, block_rows)
+    rows = MemoryRows(X, columns, block_rows, limits=limits)
     return Oracle(rows, n_labels=n_labels, n_groups=k, quantity=quantity is not None, **settings)

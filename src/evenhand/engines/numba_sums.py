@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import LEAST_SCORE, Game, Recode, Sums
 
 __all__ = ["compiled_sums"]
-
-FloatArray = NDArray[Any]
 
 # Rows whose scores are found before their products with X: few enough that X stays in cache.
 FEW, CACHED_BYTES = 256, 1 << 18
@@ -319,11 +317,7 @@ def compiled_sums(
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
     def sums(
-        share: Callable[..., Any],
-        edges: Sequence[int],
-        w: FloatArray,
-        u: FloatArray,
-        scale: float,
+        share: Callable[..., Any], edges: Sequence[int], w: FloatArray, u: FloatArray, scale: float
     ) -> Sums:
         ranges = range(len(edges) - 1)
         each_x_r = np.zeros((len(ranges), 1 + K, n + 1))

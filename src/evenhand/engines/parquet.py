@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.engines.chunks import Part, PartSource
 
 __all__ = ["find_files", "parquet_parts"]
 
-
-FloatArray = NDArray[Any]
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 # Rows that are put together at a time.

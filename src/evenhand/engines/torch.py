@@ -6,23 +6,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.core.row_sums import Game, Sums, row_sums, sees_powers
+from evenhand.core.arrays import FloatArray
+from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
 from evenhand.engines.chunks import Facts, check_columns, check_shape
 from evenhand.engines.coding import Coding, count_levels
-from evenhand.engines.kernels import has_triton
+from evenhand.engines.kernels import faster_version, find_faster, has_triton
 
 __all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
 # Rows in a block: of a CPU what stays in its cache, of another device what keeps it busy.
@@ -161,14 +160,16 @@ class TorchRows(Rows):
             make_block(X, i, i + step, extra, y, z, cell, weight)
             for i in range(0, self.n_samples, step)
         ]
-        self._X = X
-        self._columns: tuple[Any, ...] = (extra, y, z, cell, weight)
+        self.X = X
+        self.columns: tuple[Any, ...] = (extra, y, z, cell, weight)
         self._loop: tuple[Any, Any] = (None, None)
 
     def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
         """Join the parts on the device; only the result leaves it."""
-        if part is row_sums and self._fusible(*args[3:]):
-            return cast(T, self._fused(*args[:4]))
+        faster = find_faster(part, "torch", self, *args)
+        if faster is not None:
+            found: T = faster(join)
+            return found
         joined: Any = join if join is not np.maximum else torch.maximum
         return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
 
@@ -181,39 +182,49 @@ class TorchRows(Rows):
 
     def take(self, share: Share) -> TorchRows:
         """Copy the rows of a share, on the device."""
-        rows = torch.as_tensor(share.of(0, self.n_samples)).to(self._X.device)
-        columns = [None if c is None else c[rows] for c in self._columns]
-        return TorchRows(self._X[rows], columns)
+        rows = torch.as_tensor(share.of(0, self.n_samples)).to(self.X.device)
+        columns = [None if c is None else c[rows] for c in self.columns]
+        return TorchRows(self.X[rows], columns)
 
-    def _fusible(self, game: Game, recode: Any) -> bool:
-        """Whether the fused kernel can be used."""
-        if recode is not None or not sees_powers(game) or not has_triton(self._X):
-            return False
-        from evenhand.engines.triton_kernels import is_fusible
-
-        return is_fusible(game, self.n_features)
-
-    def _fused(self, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
+    def fused_sums(self, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
         """Have the kernel's sums; what it needs of the rows is made once."""
         from evenhand.engines.triton_kernels import fused_sums
 
         known, sums = self._loop
         if known is not game:
             cells, extra, weight, totals = self._narrow()
-            sums = fused_sums(self._X, cells, extra, weight, totals, game)
+            sums = fused_sums(self.X, cells, extra, weight, totals, game)
             self._loop = game, sums
         return sums(w, u, scale)
 
     def _narrow(self) -> tuple[Any, ...]:
         """Columns as the kernel reads them: a byte for the cell, and ones left out."""
-        extra, _, _, cell, weight = self._columns
+        extra, _, _, cell, weight = self.columns
         totals = torch.bincount(cell, weights=weight, minlength=6).double()
         return (
             cell.to(torch.uint8),
-            None if bool((extra == 1).all()) else extra.to(self._X),
-            None if weight is None else weight.to(self._X),
+            None if bool((extra == 1).all()) else extra.to(self.X),
+            None if weight is None else weight.to(self.X),
             totals.cpu().numpy(),
         )
+
+
+@faster_version(row_sums, "torch")
+def _fused_version(
+    rows: TorchRows,
+    w: FloatArray,
+    u: FloatArray,
+    scale: float,
+    game: Game,
+    recode: Recode | None = None,
+) -> Callable[..., Sums] | None:
+    if recode is not None or not sees_powers(game) or not has_triton(rows.X):
+        return None
+    from evenhand.engines.triton_kernels import is_fusible
+
+    if not is_fusible(game, rows.n_features):
+        return None
+    return lambda join: rows.fused_sums(w, u, scale, game)
 
 
 def _to_numpy(value: Any) -> Any:

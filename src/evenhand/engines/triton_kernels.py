@@ -14,14 +14,12 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import Game, Sums
 from evenhand.core.torch_numpy import like
 
 __all__ = ["fused_counts", "fused_sums", "is_fusible"]
-
-FloatArray = NDArray[Any]
 
 # Inputs in a tile, least and most rows in it, and rows of a program; found by trial on an H200. A
 # program is one warp, whose threads have a column's rows to themselves: no one waits for another.
@@ -233,16 +231,8 @@ def fused_counts(
 ) -> Any:
     """Count rows per quantity × cell × number of cuts below, as a tensor of the shape.
 
-    Parameters
-    ----------
-    X, extra, cell : Tensor
-        Columns of a block.
-    W : ndarray of shape (n_columns + 1, n_quantities)
-        Weights, that of the extra column last.
-    tables : tuple of ndarray
-        Of each quantity its middle, units of its spread, and for each bin the cuts below it.
-    shape : tuple of int
-        Quantities, cells, and numbers of cuts.
+    Weights of a quantity are a column of W, that of the extra column last. The tables have of each
+    quantity its middle, units of its spread, and for each bin the cuts below it.
     """
     scores = like(np.ascontiguousarray(W[:-1].T), X) @ X.T
     w_last, middles, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
@@ -251,20 +241,9 @@ def fused_counts(
     grid = (triton.cdiv(len(X), COUNT_ROWS), shape[0])
     with torch.cuda.device(X.device):
         _count[grid](
-            scores,
-            extra,
-            w_last,
-            cell,
-            middles,
-            per_units,
-            below,
-            counts,
-            len(X),
-            shape[1],
-            shape[2],
-            below.shape[1],
-            rows=COUNT_ROWS,
-        )
+            scores, extra, w_last, cell, middles, per_units, below, counts, len(X), shape[1],
+            shape[2], below.shape[1], rows=COUNT_ROWS,
+        )  # fmt: skip
     return counts.double()
 
 
@@ -279,18 +258,8 @@ def fused_sums(
 ) -> Callable[[FloatArray, FloatArray, float], Sums]:
     """Make the function that sums all rows at (w, u) with a scale.
 
-    Parameters
-    ----------
-    X : Tensor of shape (n_rows, n_columns)
-        Inputs, contiguous.
-    cells : Tensor of uint8
-        Group × label of each row.
-    extra, weight : Tensor or None
-        The extra column if it is not ones, and the weights, in the precision of X.
-    totals : ndarray of shape (kinds · 2,)
-        Weight of each cell.
-    game : Game
-        As in :func:`evenhand.core.row_sums.row_sums`.
+    X is contiguous, cells are bytes; the extra column, if it is not ones, and weights have the
+    precision of X. ``totals`` has the weight of each cell.
     """
     (n_rows, n), notion = X.shape, game.notions[0]
     m, columns = int(notion.degree or 0) + 1, triton.next_power_of_2(n)
@@ -321,33 +290,13 @@ def fused_sums(
         with torch.cuda.device(X.device):
             point.copy_(at_home, non_blocking=True)
             _products[(programs,)](
-                X,
-                cells,
-                *optional,
-                point,
-                point[n:],
-                scores,
-                products,
-                n_rows,
-                n,
-                **facts,
-                rows=tile_rows,
-                columns=columns,
-                tiles=PROGRAM_ROWS // tile_rows,
-                num_warps=1,
-            )
+                X, cells, *optional, point, point[n:], scores, products, n_rows, n, **facts,
+                rows=tile_rows, columns=columns, tiles=PROGRAM_ROWS // tile_rows, num_warps=1,
+            )  # fmt: skip
             _rest[(few,)](
-                scores,
-                cells,
-                *optional,
-                point[n:],
-                small,
-                n_rows,
-                **facts,
-                rows=SMALL_ROWS,
-                tiles=SMALL_TILES,
-                num_warps=4,
-            )
+                scores, cells, *optional, point[n:], small, n_rows, **facts, rows=SMALL_ROWS,
+                tiles=SMALL_TILES, num_warps=4,
+            )  # fmt: skip
         torch.sum(products, dim=0, dtype=torch.float64, out=found[: 2 * columns])
         torch.sum(small, dim=0, dtype=torch.float64, out=found[2 * columns :])
         every = found.cpu().numpy()

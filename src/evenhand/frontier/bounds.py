@@ -14,23 +14,15 @@ with :math:`B^{-1}` the quantile of the beta distribution, are each on the wrong
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
-from evenhand.core.rates import (
-    AnyRate,
-    Rate,
-    WorstRate,
-    wilson_interval,
-)
+from evenhand.core.arrays import FloatArray
+from evenhand.core.rates import AnyRate, Rate, WorstRate, wilson_interval
 
 __all__ = ["clopper_pearson", "lower_ratio", "margin_of", "ratio_bound", "rows_factor"]
-
-FloatArray = NDArray[Any]
-
 
 # More rows than this many times those at hand are as good as no number at all.
 MOST_ROWS = 1e9
@@ -114,15 +106,6 @@ def rows_factor(counts: ArrayLike, rate: AnyRate, tau: float, delta: float) -> f
     r"""How many times the rows, at the same rates, make :func:`ratio_bound` reach ``tau``.
 
     Infinite if no number does: the observed ratio, to which the bound rises, must exceed τ.
-
-    Parameters
-    ----------
-    counts : array-like of shape (n_groups, 2, 2)
-        Rows per group × label × prediction.
-    rate : Rate
-        The rate.
-    tau, delta : float
-        Target and probability of error.
     """
     counts = np.asarray(counts, dtype=float)
     if not rate.ratio(counts) > tau:

@@ -15,11 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.core.rates import (
-    AnyRate,
-    overall_accuracy,
-    rate_text,
-)
+from evenhand.core.arrays import FloatArray
+from evenhand.core.rates import AnyRate, overall_accuracy, rate_text
 from evenhand.frontier.bounds import lower_ratio, ratio_bound, rows_factor
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import Frontier, Point, point_of
@@ -33,8 +30,6 @@ __all__ = [
     "order_of_tests",
     "own_targets",
 ]
-
-FloatArray = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import namespace
+from evenhand.core.arrays import FloatArray, namespace
 
 __all__ = ["decide", "join_label_cuts", "label_cuts", "margins", "one_cut"]
-
-FloatArray = NDArray[Any]
-
 
 # Cuts tried for a label, when there are many labels, and in a group, when several rates count.
 FEW_CUTS = 512
@@ -82,8 +79,8 @@ def _few_cuts(
         ends = ends[np.unique(np.searchsorted(ends, np.linspace(0, ends[-1], FEW_CUTS)))]
     cuts = s[ends] + (s[ends + 1] - s[ends]) / 2
     bins = len(cuts) + 1
-    place = cell * bins + np.searchsorted(cuts, scores, side="left")
-    found = np.bincount(place, weights=weight, minlength=n_cells * bins).astype(float)
+    code = cell * bins + np.searchsorted(cuts, scores, side="left")
+    found = np.bincount(code, weights=weight, minlength=n_cells * bins).astype(float)
     below = found.reshape(n_cells, bins).cumsum(axis=1)
     return cuts, np.stack([below[:, :-1], below[:, -1:] - below[:, :-1]], axis=1)
 
@@ -96,27 +93,10 @@ def label_cuts(
     kinds: int,
     movable: Sequence[int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Cuts that favour or disfavour one of many labels, and their counts.
+    """Cuts, shape (n_cuts, n_labels), that favour or disfavour one of many labels; their counts.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_labels, n_rows)
-        Score of each label.
-    gap : float
-        Scores closer than this are the same.
-    cell : ndarray of shape (n_rows,)
-        Group × label.
-    weight : ndarray of shape (n_rows,), optional
-        Row weights.
-    kinds : int
-        How many groups.
-    movable : sequence of int
-        Labels whose number is moved, one at a time; that of the others is 0.
-
-    Returns
-    -------
-    cuts : ndarray of shape (n_cuts, n_labels)
-    counts : ndarray of shape (kinds, n_labels, n_labels, n_cuts)
+    As :func:`one_cut`, of scores of shape (n_labels, n_rows). The numbers of the labels ``movable``
+    are moved, one at a time; those of the others are 0.
     """
     K = len(scores)
     found = []

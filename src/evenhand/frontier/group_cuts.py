@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.frontier.cuts import FEW_CUTS, one_cut
 
 __all__ = ["group_cuts", "score_curves"]
-
-FloatArray = NDArray[Any]
-
 
 # How finely logarithms of rates are told apart, the least rate, and for how many ratios of rates,
 # from 1 to the least, the best group cuts are sought.
@@ -128,11 +126,11 @@ def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
     for j, curve in enumerate(curves):
         value = rate.per_group(curve.counts)[:, 0]
         known = np.flatnonzero(np.isfinite(value))
-        place = (-np.log(np.maximum(value[known], LEAST_RATE)) / RATE_STEP).astype(np.intp)
-        place = np.minimum(place, n_bins - 1)
+        bins = (-np.log(np.maximum(value[known], LEAST_RATE)) / RATE_STEP).astype(np.intp)
+        bins = np.minimum(bins, n_bins - 1)
         order = np.argsort(curve.right[known], kind="stable")  # the best is written last
-        best[j, place[order]] = curve.right[known][order]
-        which[j, place[order]] = known[order]
+        best[j, bins[order]] = curve.right[known][order]
+        which[j, bins[order]] = known[order]
     picked = []
     widths = np.unique(np.geomspace(1, -np.log(LEAST_RATIO) / RATE_STEP, N_RATIOS).astype(int))
     for width in widths.tolist():

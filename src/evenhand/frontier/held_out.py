@@ -9,11 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import like, namespace
-from evenhand.core.rates import (
-    AnyRate,
-    overall_accuracy,
-)
+from evenhand.core.arrays import FloatArray, like, namespace
+from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block, Rows
 from evenhand.engines.memory import MemoryRows
@@ -22,8 +19,6 @@ from evenhand.frontier.histograms import by_iterate
 from evenhand.frontier.points import COLUMNS, Frontier
 
 __all__ = ["HeldOut", "candidates", "count_points", "count_rows", "pool_folds"]
-
-FloatArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -117,27 +112,10 @@ def count_points(
 ) -> FloatArray:
     """Count what a frontier's points, and behind them its ``last``, predict for other rows.
 
-    Parameters
-    ----------
-    frontier : Frontier
-        The points.
-    iterates : ndarray of shape (n_iterates, n_weights)
-        The weights they refer to.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Inputs.
-    extra : ndarray of shape (n_rows,), optional
-        The extra column; ones by default.
-    cell : ndarray of shape (n_rows,)
-        The group's number times that of labels, plus the label's.
-    weight : ndarray of shape (n_rows,), optional
-        Row weights.
-    n_groups : int
-        Groups, and one more if there are rows that belong to none.
-
-    Returns
-    -------
-    ndarray of shape (n_points + 1, n_groups, n_labels, n_labels)
-        Weight per group × label × prediction.
+    ``iterates`` are the weights that points refer to. ``cell`` is the group's number times that of
+    labels, plus the label's; ``extra`` is a column of ones by default. ``n_groups`` is one more if
+    there are rows that belong to none. Counts have shape (n_points + 1, n_groups, n_labels,
+    n_labels).
     """
     extra = np.ones(X.shape[0]) if extra is None else extra
     rows = MemoryRows(X, (extra, extra, extra, cell, weight))
@@ -168,8 +146,8 @@ def _point_counts(
                 answer = scores[at, 0] > c[group]
             else:
                 answer = xp.argmax(scores[at] - c[:, None], axis=0)
-            place = block.cell * n_labels + answer
-            found.append(xp.bincount(place, weights=block.weight, minlength=size))
+            code = block.cell * n_labels + answer
+            found.append(xp.bincount(code, weights=block.weight, minlength=size))
         counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
         return counts.reshape(len(cut), n_groups, n_labels, n_labels)
     counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
@@ -178,8 +156,8 @@ def _point_counts(
         points = np.flatnonzero(column == j)
         points = points[np.argsort(cut[points], kind="stable")]
         bins = len(points) + 1
-        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
-        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
+        code = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        found = xp.bincount(code, weights=block.weight, minlength=2 * n_groups * bins)
         found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
         below = xp.cumsum(found, axis=-1)
         for i, point in enumerate(points.tolist()):
@@ -192,19 +170,8 @@ def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> 
     """Out-of-fold counts of each point of a frontier, and of its ``last`` behind them.
 
     A point's rate is its nominal target τ′: what is asked of the data a model was fitted to. In
-    each fold the point that answers τ′ there is taken, and its counts on the rows of the fold.
-
-    Parameters
-    ----------
-    frontier : Frontier
-        Of the fit to all rows.
-    folds : list of (Frontier, ndarray)
-        Frontier of the fit to all other rows, and :func:`count_points` of it on the fold.
-
-    Returns
-    -------
-    ndarray of shape (n_points + 1, n_groups, 2, 2)
-        Counts summed over the folds.
+    each fold, which has the frontier of the fit to all other rows and its :func:`count_points`, the
+    point that answers τ′ there is taken, and its counts on the rows of the fold.
     """
     pooled = np.zeros((len(frontier) + 1, *frontier.last.counts.shape))
     for fold, counts in folds:

@@ -20,25 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evenhand.core.arrays import like, namespace
-from evenhand.core.row_sums import float64_scores, in_steps, scores_of
+from evenhand.core.arrays import FloatArray, like, namespace
+from evenhand.core.row_sums import float64_scores, scores_of
 from evenhand.core.rows import Block, Rows, make_block
-from evenhand.engines.kernels import has_numba, has_triton
-from evenhand.engines.memory import BLOCK_ROWS
+from evenhand.engines.kernels import faster_version, has_numba, has_triton
+from evenhand.engines.memory import BLOCK_ROWS, MemoryRows
 from evenhand.frontier.cuts import margins
 
 __all__ = [
-    "Asked",
     "Grid",
+    "Shape",
     "by_iterate",
+    "cut_histograms",
     "cut_weights",
+    "histogram_curves",
     "make_grids",
-    "tally",
-    "tally_curves",
     "zero_counts",
 ]
-
-FloatArray = NDArray[Any]
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
@@ -46,8 +44,8 @@ SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
 STEP_ROWS = 1024
 
 
-class Asked(NamedTuple):
-    """What is counted: groups with that of rows in none, labels, and those whose margin is cut."""
+class Shape(NamedTuple):
+    """Shape of the histograms: groups incl. the rest, labels, and labels whose cut is swept."""
 
     kinds: int
     labels: int
@@ -78,33 +76,33 @@ def by_iterate(scores: Any, outputs: int) -> Any:
     return scores.reshape(scores.shape[0] // outputs, outputs, scores.shape[1])
 
 
-def _quantities(block: Block, W: FloatArray, asked: Asked) -> Iterator[tuple[Any, Any]]:
+def _quantities(block: Block, W: FloatArray, shape: Shape) -> Iterator[tuple[Any, Any]]:
     """Of each iterate, and each movable label, the quantity that is cut and the cell it counts in.
 
     Of many labels a cell is group × label × best other label.
     """
     every = scores_of(block.X, block.extra, W).T
-    for scores in by_iterate(every, asked.outputs):
-        if asked.labels == 2:
+    for scores in by_iterate(every, shape.outputs):
+        if shape.labels == 2:
             yield scores[0], block.cell
         else:
-            for c in asked.movable:
+            for c in shape.movable:
                 margin, rival = margins(scores, c)
-                yield margin, block.cell * asked.labels + rival
+                yield margin, block.cell * shape.labels + rival
 
 
-def sampled(block: Block, W: FloatArray, asked: Asked, step: int) -> FloatArray:
+def sampled(block: Block, W: FloatArray, shape: Shape, step: int) -> FloatArray:
     """Quantities of every ``step``-th row of the table, shape (quantities, rows)."""
     first = -block.start % step
     columns = (None if column is None else column[first::step] for column in block[3:])
     few = Block._make([block.start + first, block.X[first::step], None, *columns])
-    return namespace(block.y).stack([q for q, _ in _quantities(few, W, asked)])
+    return namespace(block.y).stack([q for q, _ in _quantities(few, W, shape)])
 
 
-def make_grids(rows: Rows, W: FloatArray, asked: Asked) -> list[Grid]:
+def make_grids(rows: Rows, W: FloatArray, shape: Shape) -> list[Grid]:
     """Grids for each quantity of some iterates, from a sample of the rows."""
     step = -(-rows.n_samples // SAMPLE)
-    return [_grid(v) for v in rows.collect(sampled, W, asked, step)]
+    return [_grid(v) for v in rows.collect(sampled, W, shape, step)]
 
 
 def _spread(values: FloatArray) -> tuple[float, float]:
@@ -119,8 +117,8 @@ def _spread(values: FloatArray) -> tuple[float, float]:
 def _grid(values: FloatArray) -> Grid:
     """Make cuts between values, on the bins' edges; of many those that part them evenly."""
     middle, width = _spread(values)
-    place = np.minimum(bin_of((values - middle) / width), FINE - 1)
-    count = np.bincount(place.astype(np.int64), minlength=FINE)
+    bins = np.minimum(bin_of((values - middle) / width), FINE - 1)
+    count = np.bincount(bins.astype(np.int64), minlength=FINE)
     full = np.flatnonzero(count)
     ends = np.cumsum(count[full])[:-1]
     which = np.arange(len(ends))
@@ -139,30 +137,48 @@ def bin_of(t: Any) -> Any:
     return (t / (1 + abs(t)) + 1) * (FINE / 2)
 
 
-@in_steps
-def tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+def cut_histograms(block: Block, W: FloatArray, grids: Sequence[Grid], shape: Shape) -> FloatArray:
     """Weight per quantity × cell × number of cuts below, shape (quantities, cells, N_CUTS + 1)."""
-    if not isinstance(block.y, np.ndarray):
-        on_gpu = asked.labels == 2 and block.weight is None and has_triton(block.X)
-        return (_fused_tally if on_gpu else _tally)(block, W, grids, asked)
-    if asked.labels == 2 and has_numba():
-        return _compiled_tally(block, W, grids, asked)
-    steps = range(0, len(block.y), BLOCK_ROWS)
-    parts = (make_block(block.X, i, i + BLOCK_ROWS, *block[3:]) for i in steps)
-    return reduce(np.add, (_tally(part, W, grids, asked) for part in parts))
-
-
-def _tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
-    xp, found = namespace(block.y), []
+    xp, weights = namespace(block.y), []
     tables = like(np.stack([grid.below for grid in grids]), block.cell)
-    quantities = zip(_quantities(block, W, asked), grids, tables, strict=True)
+    quantities = zip(_quantities(block, W, shape), grids, tables, strict=True)
+    size = shape.cells * (N_CUTS + 1)
     for (values, cell), grid, table in quantities:
-        place = xp.minimum(bin_of((values - grid.middle) * grid.per_unit), FINE - 1)
-        below = table[xp.asarray(place, dtype=block.cell.dtype)]
+        bins = xp.minimum(bin_of((values - grid.middle) * grid.per_unit), FINE - 1)
+        below = table[xp.asarray(bins, dtype=block.cell.dtype)]
         code = cell * (N_CUTS + 1) + below
-        found.append(xp.bincount(code, weights=block.weight, minlength=asked.cells * (N_CUTS + 1)))
-    counts = xp.asarray(xp.stack(found), dtype=block.y.dtype)
-    return counts.reshape(len(grids), asked.cells, N_CUTS + 1)
+        weights.append(xp.bincount(code, weights=block.weight, minlength=size))
+    counts = xp.asarray(xp.stack(weights), dtype=block.y.dtype)
+    return counts.reshape(len(grids), shape.cells, N_CUTS + 1)
+
+
+@faster_version(cut_histograms, "numpy")
+def _range_version(
+    rows: MemoryRows, W: FloatArray, grids: Sequence[Grid], shape: Shape
+) -> Callable[..., FloatArray]:
+    """Histograms of a few ranges of rows: those of every block would be a lot of memory."""
+    compiled = shape.labels == 2 and has_numba()
+    statistic = _compiled_histograms if compiled else _stepwise_histograms
+    return lambda join: rows.reduce_ranges(join, statistic, W, grids, shape)
+
+
+@faster_version(cut_histograms, "torch")
+def _fused_version(
+    rows: Any, W: FloatArray, grids: Sequence[Grid], shape: Shape
+) -> Callable[..., FloatArray] | None:
+    if shape.labels > 2 or rows.weighted or not has_triton(rows.X):
+        return None
+    return lambda join: rows.reduce(join, _fused_histograms, W, grids, shape)
+
+
+def _steps(block: Block, n_rows: int) -> Iterator[Block]:
+    """Cut a range of rows into blocks."""
+    for i in range(0, len(block.y), n_rows):
+        yield make_block(block.X, i, i + n_rows, *block[3:])
+
+
+def _stepwise_histograms(block: Block, *args: Any) -> FloatArray:
+    return reduce(np.add, (cut_histograms(some, *args) for some in _steps(block, BLOCK_ROWS)))
 
 
 def _tables(grids: Sequence[Grid]) -> tuple[FloatArray, ...]:
@@ -173,54 +189,59 @@ def _tables(grids: Sequence[Grid]) -> tuple[FloatArray, ...]:
     )
 
 
-def _fused_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+def _fused_histograms(
+    block: Block, W: FloatArray, grids: Sequence[Grid], shape: Shape
+) -> FloatArray:
     from evenhand.engines.triton_kernels import fused_counts
 
-    shape = len(grids), asked.cells, N_CUTS + 1
-    return fused_counts(block.X, block.extra, block.cell, W, _tables(grids), shape)
+    size = len(grids), shape.cells, N_CUTS + 1
+    return fused_counts(block.X, block.extra, block.cell, W, _tables(grids), size)
 
 
-def _compiled_tally(block: Block, W: FloatArray, grids: Sequence[Grid], asked: Asked) -> FloatArray:
+def _compiled_histograms(
+    block: Block, W: FloatArray, grids: Sequence[Grid], shape: Shape
+) -> FloatArray:
     from evenhand.frontier.numba_cuts import count_bins
 
-    middles, per_units, tables = _tables(grids)
-    counts = np.zeros((len(grids), asked.cells, N_CUTS + 1))
+    counts = np.zeros((len(grids), shape.cells, N_CUTS + 1))
     weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])
-    step = BLOCK_ROWS if issparse(block.X) else STEP_ROWS
-    for i in range(0, len(block.y), step):
-        X, _, extra, _, _, cell, weight = make_block(block.X, i, i + step, *block[3:])[1:]
-        weight = np.zeros(0) if weight is None else weight
-        count_bins(X @ weights, extra, w_last, cell, weight, middles, per_units, tables, counts)
+    (middles, per_units, tables), none = _tables(grids), np.zeros(0)
+    for some in _steps(block, BLOCK_ROWS if issparse(block.X) else STEP_ROWS):
+        weight = none if some.weight is None else some.weight
+        count_bins(
+            some.X @ weights, some.extra, w_last, some.cell, weight, middles, per_units, tables,
+            counts,
+        )  # fmt: skip
     return counts
 
 
-def cut_weights(grid: Grid, found: FloatArray) -> tuple[FloatArray, FloatArray]:
+def cut_weights(grid: Grid, histogram: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Cuts, and each cell's weight below and above them, shape (cells, 2, n_cuts)."""
-    below = np.cumsum(found, axis=1)
+    below = np.cumsum(histogram, axis=1)
     total, below = below[:, -1:], below[:, : len(grid.cuts)]
     return grid.cuts, np.stack([below, total - below], axis=1)
 
 
-def tally_curves(
+def histogram_curves(
     cuts: FloatArray, weights: FloatArray, groups: int, kinds: int
 ) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
     """First two arguments of :func:`group_cuts`, from :func:`cut_weights`."""
-    by_kind = weights.reshape(kinds, 2, 2, -1)
+    by_group = weights.reshape(kinds, 2, 2, -1)
 
     def rest(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
         nearest = np.abs(cuts - mean[:, None]).argmin(axis=1)
-        return cuts[nearest], by_kind[groups][..., nearest]
+        return cuts[nearest], by_group[groups][..., nearest]
 
-    return [(cuts, by_kind[j]) for j in range(groups)], rest if kinds > groups else None
+    return [(cuts, by_group[j]) for j in range(groups)], rest if kinds > groups else None
 
 
-def zero_counts(block: Block, W: FloatArray, asked: Asked) -> FloatArray:
+def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:
     """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
     xp, found = namespace(block.y), []
     # In float64, as predictions are.
-    for scores in by_iterate(float64_scores(block, W).T, asked.outputs):
-        answer = scores[0] > 0 if asked.outputs == 1 else xp.argmax(scores, axis=0)
-        code = block.cell * asked.labels + answer
-        size = asked.kinds * asked.labels**2
+    for scores in by_iterate(float64_scores(block, W).T, shape.outputs):
+        answer = scores[0] > 0 if shape.outputs == 1 else xp.argmax(scores, axis=0)
+        code = block.cell * shape.labels + answer
+        size = shape.kinds * shape.labels**2
         found.append(xp.bincount(code, weights=block.weight, minlength=size))
     return xp.asarray(xp.stack(found), dtype=block.y.dtype)

@@ -22,18 +22,16 @@ none, which makes it exact.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy
 
 __all__ = ["Mixture", "best_mixture", "check_linear", "mix", "to_spare"]
-
-FloatArray = NDArray[Any]
-
 
 # Multipliers are in units of accuracy for a rate: a whole one costs less than this.
 BOUND, ROUNDS, SPEED = 10.0, 200, 20.0
@@ -47,28 +45,17 @@ def check_linear(rate: AnyRate) -> None:
     for part in rate.parts:
         if not part.fixed_denominator:
             raise ValueError(
-                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its denominator "
-                "depends on the predictions, and a mixture's rate is no mean of its points' rates; "
-                "use at(tau)."
+                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its "
+                "denominator depends on the predictions, and a mixture's rate is no mean of its "
+                "points' rates; use at(tau)."
             )
 
 
 def to_spare(counts: FloatArray, rate: AnyRate, tau: float) -> FloatArray:
     r"""Give what each point has to spare in each constraint, :math:`p_j - \tau c\, p_l`.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
-        Weight per group × label × prediction.
-    rate : Rate or WorstRate
-        The rate, or several with shares c of the target.
-    tau : float
-        The target.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_rates · n_groups · (n_groups − 1))
-        Negative where the constraint is missed; NaN where a rate is undefined.
+    A row for each point, a column for each of several rates, with shares c of τ, and two groups.
+    Negative where the constraint is missed; NaN where a rate is undefined.
     """
     out = []
     for part, share in zip(rate.parts, rate.shares, strict=True):

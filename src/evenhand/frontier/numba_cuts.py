@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.notions import AnyNotion
 
-__all__ = ["count_bins", "cut_finder"]
-
-FloatArray = NDArray[Any]
+__all__ = ["CutFinder", "count_bins"]
 
 # Rows in a bin of scores, on the average, and how many bins there are at the least.
 BIN_ROWS, LEAST_BINS = 8, 256
@@ -27,8 +25,8 @@ ROUNDING = 1e-11
 
 @njit(cache=True, nogil=True)
 def _fill_bins(
-    s: Any, cell: Any, weight: Any, high: float, per_unit: float, place: Any, mass: Any, above: Any,
-    top: Any,
+    s: Any, cell: Any, weight: Any, high: float, per_unit: float, bin_of: Any, mass: Any,
+    above: Any, top: Any,
 ) -> None:  # fmt: skip
     """Put rows into bins of equal width, the highest first.
 
@@ -37,7 +35,7 @@ def _fill_bins(
     last = np.uintp(len(top) - 1)
     for i in range(len(s)):
         at = min(np.uintp((high - s[i]) * per_unit), last)
-        place[i] = at
+        bin_of[i] = at
         mass[at, np.uintp(cell[i])] += weight[i] if len(weight) else 1.0
         top[at] = max(top[at], s[i])
     for b in range(1, len(top)):
@@ -54,13 +52,14 @@ def _two_largest(most: float, second: float, term: float) -> tuple[float, float]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mark_bins(
-    mass: Any, above: Any, total: Any, every: float, compared: int, tops: Any, bottoms: Any,
-    shares: Any, bars: Any, caution: float, marked: Any,
+    mass: Any, above: Any, total: Any, every: float, rates: Any, bars: Any, caution: float,
+    marked: Any,
 ) -> None:  # fmt: skip
-    """Mark the bins in which a cut may be news, from bounds on accuracy and ratio within each.
+    """Mark the bins that may have a candidate, from bounds on accuracy and ratio within each.
 
     ``above`` is the weight of the cells above each bin, ``total`` in all.
     """
+    compared, tops, bottoms, shares, _ = rates
     n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
     slack, right = SLACK * every, 0.0
     for c in range(0, n_cells, 2):
@@ -96,15 +95,15 @@ def _mark_bins(
             if most > 0:
                 ratio = min(ratio, least / (most * shares[k]))
             variance = min(variance, first + second)
-        place = min(int((ratio + 1e-9) * last), last)
+        at = min(int((ratio + 1e-9) * last), last)
         sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
         surely = min(int((sure + 1e-9) * last), last)
-        marked[b] = best > min(bars[0, place], bars[1, surely]) * every
+        marked[b] = best > min(bars[0, at], bars[1, surely]) * every
 
 
 @njit(cache=True, nogil=True)
 def _sort_rows(
-    s: Any, place: Any, marked: Any, starts: Any, ends: Any, some: Any, rows: Any
+    s: Any, bin_of: Any, marked: Any, starts: Any, ends: Any, some: Any, rows: Any
 ) -> int:
     """Put the rows of marked bins in ``rows``, by falling score.
 
@@ -112,12 +111,11 @@ def _sort_rows(
     ``ends`` are zeros, ``some`` is room to work in.
     """
     n = 0
-    for i in range(len(place)):
-        # Without a question that a processor would have to guess the answer of.
-        some[n] = i
-        n += marked[place[i]]
+    for i in range(len(bin_of)):
+        some[n] = i  # branch-free: avoids misprediction
+        n += marked[bin_of[i]]
     for q in range(n):
-        ends[place[some[q]]] += 1
+        ends[bin_of[some[q]]] += 1
     before = 0
     for b in range(len(marked)):
         if ends[b] > FULL_BIN:
@@ -127,7 +125,7 @@ def _sort_rows(
         ends[b] = starts[b]
     for q in range(n):
         i = some[q]
-        b = place[i]
+        b = bin_of[i]
         # By insertion: those before it in its bin are sorted.
         j = ends[b]
         while j > starts[b] and s[rows[j - 1]] < s[i]:
@@ -140,29 +138,29 @@ def _sort_rows(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
-    s: Any, cell: Any, weight: Any, place: Any, above: Any, below: Any, total: Any, every: float,
-    gap: float, compared: int, tops: Any, bottoms: Any, shares: Any, errors: Any, bars: Any,
-    caution: float, min_share: float, prune: bool, cuts: Any, counts: Any, merit: Any, bins: Any,
-    best: Any, up: Any, A: Any, B: Any,
+    s: Any, cell: Any, weight: Any, bin_of: Any, above: Any, below: Any, total: Any, every: float,
+    gap: float, rates: Any, bars: Any, caution: float, min_share: float, prune: bool, room: Any,
 ) -> int:  # fmt: skip
-    """Go through the rows of marked bins, from the highest score; note the cuts that may be news.
+    """Go through the rows of marked bins, from the highest score; note the candidates among cuts.
 
-    ``place`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
-    next score below it. ``tops`` and ``bottoms`` say for each rate which of label × answer it
-    counts. Returns how many ``cuts`` were noted, with each cell's weight above them in ``counts``.
-    Ratio and error are those of :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that
-    others of these beat are left out, and the bars are raised for the next iterates. Arrays behind
-    ``counts`` are room to work in.
+    ``bin_of`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
+    next score below it. ``rates`` say of how many groups they are, which of label × answer each
+    counts, its share of τ and whether it is an error. Returns how many cuts were noted, the first
+    in ``room``, with each cell's weight above them, the second. Ratio and error are those of
+    :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that others of these beat are left
+    out, and the bars are raised for the next iterates.
     """
+    compared, tops, bottoms, shares, errors = rates
+    # A and B are numerators and denominators of the rates of each group.
+    cuts, counts, merit, bins, best, up, A, B = room
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
     slack, tiny = SLACK * every, ROUNDING * every
-    # A and B are numerators and denominators of the rates of each group.
     noted, right = 0, 0.0
     for i in range(n):
-        if i == 0 or place[i] != place[i - 1]:
+        if i == 0 or bin_of[i] != bin_of[i - 1]:
             right = 0.0
             for c in range(n_cells):
-                up[c] = above[place[i], c]
+                up[c] = above[bin_of[i], c]
                 right += up[c] if c % 2 else total[c] - up[c]
             for k in range(n_rates):
                 for g in range(n_cells // 2):
@@ -179,7 +177,7 @@ def _walk(
         for k in range(n_rates):
             A[k, j] += w * (tops[k, 2 * y + 1] - tops[k, 2 * y])
             B[k, j] += w * (bottoms[k, 2 * y + 1] - bottoms[k, 2 * y])
-        following = s[i + 1] if i + 1 < n and place[i + 1] == place[i] else below[place[i]]
+        following = s[i + 1] if i + 1 < n and bin_of[i + 1] == bin_of[i] else below[bin_of[i]]
         if not s[i] - following > gap or following == -np.inf:
             continue
         fits, firm = True, True  # shares of positives, and without a doubt
@@ -258,103 +256,90 @@ def count_bins(
     for q in range(scores.shape[1]):
         for i in range(scores.shape[0]):
             t = (scores[i, q] + extra[i] * last_weights[q] - middles[q]) * per_units[q]
-            place = (t / (1 + abs(t)) + 1) * half
+            position = (t / (1 + abs(t)) + 1) * half
             # Comparisons with NaN are false.
-            at = np.uintp(min(place, last)) if place > 0 else np.uintp(0)
+            at = np.uintp(min(position, last)) if position > 0 else np.uintp(0)
             w = weight[i] if len(weight) else 1.0
             counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
 
 
-def cut_finder(
-    cell: NDArray[np.intp],
-    weight: FloatArray | None,
-    n_cells: int,
-    notion: AnyNotion,
-    compared: int,
-    caution: float,
-    min_share: float,
-    n_edges: int,
-) -> Callable[[FloatArray, float, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Make :func:`~evenhand.frontier.cuts.one_cut` without most cuts that other points beat.
+class CutFinder:
+    """Cuts as of :func:`~evenhand.frontier.cuts.one_cut`, without most that other points beat.
 
-    Rows are put into bins, and only those of bins with something to gain are sorted. The function
-    takes scores, the least gap, and the accuracies to be exceeded, in bins of the rate's ratio and
-    of the ratio less ``caution`` standard errors, ``n_edges`` of each; the last is for a ratio of
-    1. One of the two must be exceeded, and every group have at least ``min_share`` of positives and
-    of negatives. The accuracies are raised by what is found: one call after the other.
+    Rows are put into bins, and only those of bins with something to gain are sorted.
+
+    ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of
+    ``kinds`` with the rest. Every group must have at least ``min_share`` of positives and of
+    negatives.
     """
-    rate, weight = notion.rate, np.zeros(0) if weight is None else weight
-    tops, bottoms = (
-        np.array([[(i // 2, i % 2) in cells(part) for i in range(4)] for part in rate.parts], float)
-        for cells in (lambda part: part.numerator, lambda part: part.denominator)
-    )
-    errors = np.array([part.is_error for part in rate.parts])
-    rates = compared, tops, bottoms, np.array(rate.shares)
-    walk: Any = _walk
-    # What beats others must be eligible, of which no more than the shares are looked at here.
-    prune = not any(part.better_than_chance for part in notion.parts)
 
-    # Made once and used by every call: fresh memory of this size is slow to come by.
-    n, n_bins, n_rates = len(cell), max(len(cell) // BIN_ROWS, LEAST_BINS), len(rate.parts)
-    place, top, marked = np.empty(n, np.intp), np.empty(n_bins), np.empty(n_bins, dtype=bool)
-    mass, above = np.empty((2, n_bins, n_cells))
-    ranges, (some, order) = np.empty((2, n_bins), np.intp), np.empty((2, n), np.intp)
-    (cuts, merit), counts, bins = np.empty((2, n)), np.empty((n_cells, n)), np.empty((2, n), int)
-    best, up, (A, B) = (
-        np.empty((2, n_edges + 1)),
-        np.empty(n_cells),
-        np.empty((2, n_rates, n_cells // 2)),
-    )
+    def __init__(
+        self,
+        cell: NDArray[np.intp],
+        weight: FloatArray | None,
+        notion: AnyNotion,
+        groups: int,
+        kinds: int,
+        caution: float,
+        min_share: float,
+        n_edges: int,
+    ) -> None:
+        parts, n, n_cells = notion.rate.parts, len(cell), 2 * kinds
+        self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
+        self.caution, self.min_share = caution, min_share
+        tops, bottoms = (
+            np.array([[(i // 2, i % 2) in cells for i in range(4)] for cells in sides], float)
+            for sides in ([r.numerator for r in parts], [r.denominator for r in parts])
+        )
+        errors = np.array([part.is_error for part in parts])
+        self.rates = groups, tops, bottoms, np.array(notion.rate.shares), errors
+        # What beats others must be eligible, of which no more than the shares are looked at here.
+        self.prune = not any(part.better_than_chance for part in notion.parts)
+        # Made once and used by every call: fresh memory of this size is slow to come by.
+        self.n_bins = max(n // BIN_ROWS, LEAST_BINS)
+        self.bin_of, self.some, self.order = np.empty((3, n), np.intp)
+        self.top, self.marked = np.empty(self.n_bins), np.empty(self.n_bins, dtype=bool)
+        self.mass, self.above = np.empty((2, self.n_bins, n_cells))
+        self.ranges = np.empty((2, self.n_bins), np.intp)
+        self.cuts, self.counts = np.empty(n), np.empty((n_cells, n))
+        self.best = np.empty((2, n_edges + 1))
+        merit, bins, up = np.empty(n), np.empty((2, n), int), np.empty(n_cells)
+        A, B = np.empty((2, len(parts), kinds))
+        self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B
 
-    def promising(
-        scores: FloatArray, gap: float, bars: FloatArray
+    def __call__(
+        self, scores: FloatArray, gap: float, bars: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        high, low = float(scores.max()), float(scores.min())
-        per_unit = n_bins / max(high - low, 1e-300)
-        mass.fill(0.0)
-        top.fill(-np.inf)
-        marked.fill(False)
-        best.fill(-np.inf)
-        above[0] = 0.0
-        _fill_bins(scores, cell, weight, high, per_unit, place, mass, above, top)
-        total = above[-1] + mass[-1]
+        """Cuts in gaps between scores wider than ``gap``; each cell's weight below and above them.
+
+        ``bars`` are accuracies to be exceeded, in bins of the ratio and of the ratio less the
+        caution, of which one must be. They are raised by what is found: one call after the other.
+        """
+        cell, weight, above = self.cell, self.weight, self.above
+        high = float(scores.max())
+        per_unit = self.n_bins / max(high - float(scores.min()), 1e-300)
+        for zeros in (self.mass, above[0], self.marked, self.ranges):
+            zeros.fill(0)
+        for lowest in (self.top, self.best):
+            lowest.fill(-np.inf)
+        _fill_bins(scores, cell, weight, high, per_unit, self.bin_of, self.mass, above, self.top)
+        total = above[-1] + self.mass[-1]
         every = float(total.sum())
-        _mark_bins(mass, above, total, every, *rates, bars, caution, marked)
-        ranges.fill(0)
-        n_rows = _sort_rows(scores, place, marked, ranges[0], ranges[1], some, order)
-        rows = order[:n_rows]
+        _mark_bins(self.mass, above, total, every, self.rates, bars, self.caution, self.marked)
+        starts, ends = self.ranges
+        n_rows = _sort_rows(scores, self.bin_of, self.marked, starts, ends, self.some, self.order)
+        rows = self.order[:n_rows]
         if n_rows < 0:
-            rows = np.flatnonzero(marked[place])
+            rows = np.flatnonzero(self.marked[self.bin_of])
             rows = rows[np.argsort(scores[rows])[::-1]]
         # The next score below a bin is the highest of the next one that has rows.
-        below = np.append(np.maximum.accumulate(top[::-1])[::-1][1:], -np.inf)
-        noted = walk(
-            scores[rows],
-            cell[rows],
-            weight[rows] if len(weight) else weight,
-            place[rows],
-            above,
-            below,
-            total,
-            every,
-            gap,
-            *rates,
-            errors,
-            bars,
-            caution,
-            min_share,
-            prune,
-            cuts,
-            counts,
-            merit,
-            bins,
-            best,
-            up,
-            A,
-            B,
-        )
-        negative = total[:, None] - counts[:, :noted]
+        below = np.append(np.maximum.accumulate(self.top[::-1])[::-1][1:], -np.inf)
+        noted = _walk(
+            scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
+            above, below, total, every, gap, self.rates, bars, self.caution, self.min_share,
+            self.prune, self.room,
+        )  # fmt: skip
+        counts = self.counts[:, :noted]
+        negative = total[:, None] - counts
         negative[negative < ROUNDING * every] = 0.0
-        return cuts[:noted].copy(), np.stack([negative, counts[:, :noted]], axis=1)
-
-    return promising
+        return self.cuts[:noted].copy(), np.stack([negative, counts], axis=1)

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import RATES
 
 __all__ = ["Frontier", "Point"]
-
-FloatArray = NDArray[Any]
-
 
 # A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
 RATE_BINS = 8192

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
+from evenhand.core.arrays import FloatArray
 
-FloatArray = NDArray[Any]
+__all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
 
 
 def check_unweighted(weight: FloatArray | None) -> None:

@@ -2,9 +2,9 @@ r"""The accuracy–fairness frontier of one fit.
 
 Every kept iterate with every cut on its scores is a classifier (:mod:`evenhand.frontier.cuts`). One
 sort of an iterate's scores gives the counts, and so accuracy and rate, of all its cuts;
-:func:`sweep` goes over the iterates and keeps the Pareto set. Of more than ``EXACT_ROWS`` rows the
-cuts are those of a histogram (:mod:`evenhand.frontier.histograms`). Choosing a point for a target τ
-is then a look-up, with no more training.
+:func:`sweep` goes over the iterates and keeps the Pareto set. Of more than
+``Limits.exact_rows`` rows the cuts are those of a histogram (:mod:`evenhand.frontier.histograms`).
+Choosing a point for a target τ is then a look-up, with no more training.
 
 Among so many points some owe their rate to luck, and the most accurate ones that reach τ are mostly
 those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates are
@@ -15,52 +15,50 @@ or not. Along the frontier the rate rises and the accuracy falls, always.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import pairwise
 from math import log, sqrt
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.notions import find_notion
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block
-from evenhand.engines.kernels import has_numba
-from evenhand.engines.memory import COMPILED_ROWS, make_oracle
+from evenhand.engines.kernels import LIMITS, Limits, can_compile, faster_version, find_faster
+from evenhand.engines.memory import make_oracle
 from evenhand.engines.threads import cores
 from evenhand.frontier.cuts import join_label_cuts, label_cuts, one_cut
 from evenhand.frontier.group_cuts import group_cuts, score_curves
 from evenhand.frontier.histograms import (
     N_CUTS,
     STEP_ROWS,
-    Asked,
+    Shape,
+    cut_histograms,
     cut_weights,
+    histogram_curves,
     make_grids,
-    tally,
-    tally_curves,
     zero_counts,
 )
 from evenhand.frontier.points import RATE_BINS, Frontier, Points, point_of
 
 __all__ = ["score_frontier", "sweep"]
 
-FloatArray = NDArray[Any]
-
-
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score:
 # they are found in float64, as those of predictions are, whatever the precision of the inputs.
 RESOLUTION = 1e-12
 
-# Up to this many rows every cut is tried, of more those of a histogram.
-EXACT_ROWS = 1 << 16
-
-# Scores held at once while sweeping; never rows × iterates.
-SWEEP_SCORES = 1 << 22
+# Some cuts, and the counts of each.
+Cuts = tuple[FloatArray, FloatArray]
 
 
 def sweep(
@@ -72,6 +70,7 @@ def sweep(
     min_share: float = 0.01,
     groups: Sequence[Any] = (0, 1),
     labels: Sequence[Any] = (0, 1),
+    limits: Limits = LIMITS,
 ) -> Frontier:
     """Frontier of the iterates on the oracle's data.
 
@@ -92,169 +91,251 @@ def sweep(
         Names of the groups.
     labels : sequence, default=(0, 1)
         Names of the labels.
+    limits : Limits
+        Up to how many rows every cut is tried, and from how many on that is compiled.
     """
-    notion, k, rows = oracle.notion, oracle.game.kinds, oracle.rows
-    compared, L, n_labels = oracle.n_groups, oracle.game.outputs, oracle.game.labels
-    favourable = sorted({part.favourable for part in notion.parts})
-    asked = Asked(k, n_labels, tuple(favourable))
-    exact = cut and rows.n_samples <= EXACT_ROWS
-    compiled = exact and not by_group and L == 1
-    compiled = compiled and rows.n_samples >= COMPILED_ROWS and has_numba()
-    cell: Any = rows.collect(_cell) if exact else None
-    weight = rows.collect(_weight) if exact and rows.weighted else None
-    caution = 0.0
+    strategy: type[Sweep] = HistogramCuts
+    if not cut:
+        strategy = ZeroCut
+    elif oracle.rows.n_samples <= limits.exact_rows:
+        strategy = ExactCuts
+    search = strategy(oracle, iterates, by_group, min_share, limits)
+    complete = search.run()
+    return search.frontier(groups=list(groups), labels=list(labels), complete=complete)
 
-    def points(iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray) -> Points:
+
+class Sweep(ABC):
+    """The one loop: points of a few iterates at a time, of which the best so far are kept.
+
+    Parameters are those of :func:`sweep`; a strategy says which cuts there are. Points are compared
+    by accuracy and by each of the columns ``merits`` of :class:`Points`.
+    """
+
+    merits: tuple[str, ...] = ("sure", "rate")
+    chunk = 16
+
+    def __init__(
+        self, oracle: Oracle, iterates: FloatArray, by_group: bool, min_share: float, limits: Limits
+    ) -> None:
+        self.oracle, self.rows, self.notion = oracle, oracle.rows, oracle.notion
+        self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
+        self.limits, self.outputs = limits, oracle.game.outputs
+        self.groups, self.kinds, self.labels = oracle.game[-3:]
+        self.favourable = sorted({part.favourable for part in self.notion.parts})
+        self.shape = Shape(self.kinds, self.labels, tuple(self.favourable))
+        self.width = self.labels if self.outputs > 1 else self.kinds if by_group else 1
+        at_zero = self.rows.sum(zero_counts, self.weights([-1]), self.shape)
+        number = np.array([len(iterates) - 1])
+        self.last = self.points(number, np.zeros((1, self.width)), at_zero[0])
+        self.best = dict.fromkeys(self.merits, self.last.take(slice(0)))
+
+    @abstractmethod
+    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
+        """Points of some iterates, less most of what the best so far beat."""
+
+    def weights(self, numbers: Any) -> FloatArray:
+        """Weights of some iterates, in columns."""
+        return np.ascontiguousarray(self.iterates[numbers].reshape(-1, self.oracle.n_columns).T)
+
+    def points(self, iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray) -> Points:
         """Points of some iterates, from their cuts and the counts of each."""
-        counts = counts.reshape(k, n_labels, n_labels, len(cuts))
+        counts = counts.reshape(self.kinds, self.labels, self.labels, len(cuts))
         # counts are read along contiguous memory; what is moved to the front is a view
-        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(n_labels)], axis=0)
+        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
         accuracy = right / counts.sum(axis=(0, 1, 2))
         counts = np.moveaxis(counts, -1, 0)
-        rate = notion.rate.ratio(counts[:, :compared])
-        return Points(iterate, cuts.reshape(len(cuts), width), accuracy, rate, rate, counts)
+        rate = self.notion.rate.ratio(counts[:, : self.groups])
+        return Points(iterate, cuts.reshape(len(cuts), self.width), accuracy, rate, rate, counts)
 
-    def every_cut(found: Any, gap: float, bars: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cuts of an iterate, or those that may be news, and the counts of each."""
-        if L > 1:
-            if exact:
-                return label_cuts(found, gap, cell, weight, k, favourable)
-            each = [cut_weights(*pair) for pair in found]
-            return join_label_cuts(each, favourable, k, n_labels)
-        if not exact:
-            cuts, counts = cut_weights(*found[0])
-        elif compiled:
-            return promising(found[0], gap, bars)
-        else:
-            cuts, counts = one_cut(found[0], gap, cell, weight, 2 * k)
-        if not by_group:
-            return cuts, counts
-        curves = (
-            score_curves(found[0], gap, cell, weight, compared, k)
-            if exact
-            else tally_curves(cuts, counts, compared, k)
+    def eligible(self, points: Points) -> Points:
+        """Points that count as an answer."""
+        return points.take(self.notion.eligible(points.counts[:, : self.groups], self.min_share))
+
+    def run(self) -> bool:
+        """Go over all iterates; False if an interrupt ended it."""
+        try:
+            with cores.without_blas():
+                for numbers in self.order():
+                    to_beat = {by: best.accuracy_by(by) for by, best in self.best.items()}
+                    points = self.eligible(self.candidates(numbers, to_beat))
+                    self.best = {
+                        by: best.join([points.take(points.beats(by, to_beat[by]))]).pareto(by)
+                        for by, best in self.best.items()
+                    }
+        except KeyboardInterrupt:
+            if not len(self.best["rate"].rate):
+                self.best = {"rate": self.eligible(self.last.take(self.last.rate >= 0))}
+            return False
+        return True
+
+    def order(self) -> list[NDArray[np.intp]]:
+        """Numbers of the iterates, a few at a time."""
+        n = len(self.iterates)
+        # A few from all over the run come first, so that the others have something to beat.
+        first = np.unique(np.linspace(0, n - 1, 6).astype(np.intp))
+        numbers = np.concatenate([first, np.setdiff1d(np.arange(n), first)])
+        edges = [*range(0, len(first), min(self.chunk, 2)), *range(len(first), n, self.chunk), n]
+        return [numbers[start:stop] for start, stop in pairwise(edges)]
+
+    def frontier(self, **about: Any) -> Frontier:
+        """Make the record of the best points."""
+        by_rate = self.best["rate"]
+        wary = self.best.get("sure", by_rate)
+        chosen = wary.pareto("rate")
+        highest = chosen.rate.max(initial=-1.0)
+        # A point that is less accurate than one of a higher rate answers no target.
+        chosen = chosen.join([by_rate.take(by_rate.rate > highest + 1e-12)]).pareto("rate")
+        about |= {"favourable": self.favourable, "rate_name": self.notion.rate.ratio_name}
+        if self.width == 1:
+            self.last, chosen, wary = (
+                points._replace(cut=points.cut[:, 0]) for points in (self.last, chosen, wary)
+            )
+        last = point_of(self.last, 0, False)
+        chosen_frontier, wary_frontier = (
+            Frontier(p.iterate, p.cut, p.accuracy, p.rate, p.counts, last=last, **about)
+            for p in (chosen, wary)
         )
+        n_sure = int(np.count_nonzero(chosen.rate <= highest + 1e-12))
+        return replace(chosen_frontier, n_sure=n_sure, wary=wary_frontier)
+
+
+class ZeroCut(Sweep):
+    """The cut 0 of each iterate, the paper's thresholding, without caution."""
+
+    merits = ("rate",)
+
+    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
+        """Points of some iterates."""
+        counts = self.rows.sum(zero_counts, self.weights(numbers), self.shape)
+        cuts = np.zeros((len(numbers), self.width))
+        return self.points(numbers, cuts, np.moveaxis(counts, 0, -1))
+
+
+class ManyCuts(Sweep):
+    """Many cuts of each iterate, about ``n_cuts``, which a strategy finds from a source of its own.
+
+    ``sources(numbers)`` has one for each of some iterates. ``cuts(source, gap, bars)`` gives cuts
+    between scores further apart than ``gap``, and the counts of each; ``bars`` are accuracies to
+    beat, in bins of the rate and of the rate less its margin.
+    """
+
+    n_cuts = N_CUTS
+    sources: Callable[[Any], Any]
+    cuts: Callable[..., Cuts]
+    on_cores: Callable[..., Any] = staticmethod(cores.map)
+
+    @property
+    def caution(self) -> float:
+        """Standard errors by which the luckiest of all cuts looks better than it is."""
+        return sqrt(2 * log(max(self.n_cuts, 1) * len(self.iterates)))
+
+    @cached_property
+    def gaps(self) -> FloatArray:
+        """Difference of scores, of each iterate, up to which they are the same."""
+        # The size of the terms a score is the sum of; of many labels, of the two that are compared.
+        terms = np.abs(self.iterates).reshape(len(self.iterates), self.outputs, -1)
+        return RESOLUTION * (terms @ self.oracle.column_size).sum(axis=1)
+
+    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
+        """Points of some iterates, less most of what the best so far beat."""
+        find = partial(self.cuts, bars=np.stack([to_beat["rate"], to_beat["sure"]]))
+        each = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
+        shape = self.kinds, self.labels, self.labels, -1
+        cuts = [c.reshape(-1, self.width) for c, _ in each]
+        counts = np.concatenate([c.reshape(shape) for _, c in each], axis=-1)
+        iterate = np.repeat(numbers, [len(c) for c in cuts])
+        points = self.points(iterate, np.concatenate(cuts), counts)
+        points = points.take(points.beats("rate", to_beat["sure"]))
+        margin = self.caution * self.notion.rate.log_ratio_error(points.counts[:, : self.groups])
+        return points._replace(sure=points.rate * np.exp(-margin))
+
+    def with_group_cuts(self, cuts: FloatArray, counts: FloatArray, curves: Any) -> Cuts:
+        """Cuts that all groups share, and behind them those of each group."""
         apart, apart_counts = group_cuts(
             *curves,
-            rate=notion.rate,
-            eligible=lambda counts: notion.eligible(counts, min_share),
+            rate=self.notion.rate,
+            eligible=lambda counts: self.notion.eligible(counts, self.min_share),
         )
-        alike, counts = np.repeat(cuts[:, None], k, axis=1), counts.reshape(k, 2, 2, -1)
+        alike = np.repeat(cuts[:, None], self.kinds, axis=1)
+        counts = counts.reshape(self.kinds, 2, 2, -1)
         return np.concatenate([alike, apart]), np.concatenate([counts, apart_counts], axis=-1)
 
-    def some_cuts(found: Any, size: float, bars: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give the cuts of an iterate and their counts, less most of what known points beat."""
-        cuts, counts = every_cut(found, RESOLUTION * size, bars)
-        if exact and not compiled:
-            # Nothing is sure of more than its rate: this drops most, and nothing that counts.
-            new = points(np.zeros(len(cuts), np.intp), cuts, counts).beats("rate", bars[1])
-            cuts, counts = cuts[new], counts[..., new]
-        return cuts.reshape(-1, width), counts.reshape(k, n_labels, n_labels, -1)
 
-    def survivors(part: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
-        """Eligible points of some iterates, less most of what known ones beat."""
-        if not cut:
-            counts = np.moveaxis(found_in(part), 0, -1)
-            found = points(part, np.zeros((len(part), width)), counts)
-        else:
-            bars = np.stack([to_beat["rate"], to_beat["sure"]])
+class ExactCuts(ManyCuts):
+    """Every cut between two scores of an iterate; the scores are held in memory."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        n = self.rows.n_samples
+        self.chunk = max(1, min(16, self.limits.sweep_scores // (self.outputs * n)))
+        self.scores = np.empty((self.chunk * self.outputs, n))
+        self.cell: Any = self.rows.collect(attrgetter("cell"))
+        self.weight = self.rows.collect(attrgetter("weight")) if self.rows.weighted else None
+        steps = np.diff(np.sort(self.sources([0])[0][0]))
+        self.n_cuts = int(np.count_nonzero(steps > self.gaps[0]))
+        self.faster = find_faster(one_cut, "numpy", self)
+        if self.faster is not None:
             # What a compiled loop finds spares the next one work, more than another core would.
-            on_cores: Any = map if compiled else cores.map
-            each = list(on_cores(partial(some_cuts, bars=bars), found_in(part), sizes[part]))
-            cuts, counts = (list(column) for column in zip(*each, strict=True))
-            iterate = np.repeat(part, [len(c) for c in cuts])
-            found = points(iterate, np.concatenate(cuts), np.concatenate(counts, axis=-1))
-            found = found.take(found.beats("rate", to_beat["sure"]))
-            luck = caution * notion.rate.log_ratio_error(found.counts[:, :compared])
-            found = found._replace(sure=found.rate * np.exp(-luck))
-        return found.take(notion.eligible(found.counts[:, :compared], min_share))
+            self.on_cores = map
 
-    width = n_labels if L > 1 else k if by_group else 1
-    none = np.empty(0, dtype=np.intp)
-    nothing = points(none, np.zeros((0, width)), np.zeros((k * n_labels, n_labels, 0)))
-    best = {"sure": nothing, "rate": nothing} if cut else {"rate": nothing}
-    # The size of the terms a score is the sum of; of many labels, of the two that are compared.
-    sizes = (np.abs(iterates).reshape(len(iterates), L, -1) @ oracle.column_size).sum(axis=1)
-    chunk = max(1, min(16, SWEEP_SCORES // (L * rows.n_samples))) if exact else 16
-    scores = np.empty((chunk * L, rows.n_samples)) if exact else np.empty(0)
+    def sources(self, numbers: Any) -> Any:
+        """Scores of some iterates, shape (iterates, outputs, rows)."""
+        W = self.weights(numbers)
+        scores = self.rows.collect(_scores, W, out=self.scores[: W.shape[1]])
+        return scores.reshape(-1, self.outputs, self.rows.n_samples)
 
-    def weights(part: Any) -> FloatArray:
-        """Weights of some iterates, in columns."""
-        return np.ascontiguousarray(iterates[part].reshape(-1, oracle.n_columns).T)
+    def cuts(self, source: FloatArray, gap: float, bars: FloatArray) -> Cuts:
+        """Cuts of an iterate, less most of what the best so far beat."""
+        if self.faster is not None:
+            cuts, counts = self.faster(source[0], gap, bars)
+            return cuts, counts
+        cuts, counts = self.all_cuts(source, gap)
+        # Nothing is sure of more than its rate: this drops most, and nothing that counts.
+        better = self.points(np.zeros(len(cuts), np.intp), cuts, counts).beats("rate", bars[1])
+        return cuts[better], counts[..., better]
 
-    def found_in(part: Any) -> Any:
-        """Find what points of some iterates are made of: scores, histograms, or counts at 0."""
-        W = weights(part)
-        if not cut:
-            return rows.sum(zero_counts, W, asked)
-        if exact:
-            rows.collect(_scores, W, out=scores[: W.shape[1]])
-            return scores[: W.shape[1]].reshape(-1, L, rows.n_samples)
-        grids = make_grids(rows, W, asked)
-        pairs = list(zip(grids, rows.sum(tally, W, grids, asked), strict=True))
-        each = len(pairs) // len(part)
-        return [pairs[i : i + each] for i in range(0, len(pairs), each)]
+    def all_cuts(self, scores: FloatArray, gap: float) -> Cuts:
+        """All cuts of an iterate, and the counts of each."""
+        cell, weight, kinds = self.cell, self.weight, self.kinds
+        if self.outputs > 1:
+            return label_cuts(scores, gap, cell, weight, kinds, self.favourable)
+        cuts, counts = one_cut(scores[0], gap, cell, weight, 2 * kinds)
+        if not self.by_group:
+            return cuts, counts
+        curves = score_curves(scores[0], gap, cell, weight, self.groups, kinds)
+        return self.with_group_cuts(cuts, counts, curves)
 
-    at_zero = rows.sum(zero_counts, weights([-1]), asked)
-    last = points(np.array([len(iterates) - 1]), np.zeros((1, width)), at_zero[0])
-    if cut:
-        n_cuts = N_CUTS
-        if exact:
-            gaps = np.diff(np.sort(found_in([0])[0][0]))
-            n_cuts = int(np.count_nonzero(gaps > RESOLUTION * sizes[0]))
-        caution = sqrt(2 * log(max(n_cuts, 1) * len(iterates)))
-    if compiled:
-        from evenhand.frontier.numba_cuts import cut_finder
 
-        promising = cut_finder(
-            cell, weight, 2 * k, notion, compared, caution, min_share, RATE_BINS + 1
-        )
-    # A few from all over the run come first, so that the others have something to beat.
-    first = np.unique(np.linspace(0, len(iterates) - 1, 6).astype(np.intp))
-    order = np.concatenate([first, np.setdiff1d(np.arange(len(iterates)), first)])
-    edges = [*range(0, len(first), min(chunk, 2)), *range(len(first), len(order), chunk)]
-    complete = True
-    try:
-        with cores.without_blas():
-            for start, stop in pairwise([*edges, len(order)]):
-                part = order[start:stop]
-                to_beat = {by: known.accuracy_by(by) for by, known in best.items()}
-                found = survivors(part, to_beat)
-                best = {
-                    by: known.join([found.take(found.beats(by, to_beat[by]))]).pareto(by)
-                    for by, known in best.items()
-                }
-    except KeyboardInterrupt:
-        complete = False
-        if not len(best["rate"].rate):
-            eligible = notion.eligible(last.counts[:, :compared], min_share) & (last.rate >= 0)
-            best = {"rate": last.take(eligible)}
-    every = best["rate"]
-    wary = best.get("sure", every)
-    chosen = wary.pareto("rate")
-    highest = chosen.rate.max(initial=-1.0)
-    beyond = every.take(every.rate > highest + 1e-12)
-    # A point that is less accurate than one of a higher rate answers no target.
-    chosen = chosen.join([beyond]).pareto("rate")
-    n_sure = int(np.count_nonzero(chosen.rate <= highest + 1e-12))
+@faster_version(one_cut, "numpy")
+def _compiled_version(sweep: ExactCuts) -> Callable[..., Cuts] | None:
+    if sweep.by_group or sweep.outputs > 1 or not can_compile(sweep.rows.n_samples, sweep.limits):
+        return None
+    from evenhand.frontier.numba_cuts import CutFinder
 
-    def frontier(points: Points, **about: Any) -> Frontier:
-        return Frontier(
-            points.iterate,
-            points.cut[:, 0] if width == 1 else points.cut,
-            points.accuracy,
-            points.rate,
-            points.counts,
-            groups=list(groups),
-            last=point_of(last._replace(cut=last.cut[:, 0] if width == 1 else last.cut), 0, False),
-            labels=list(labels),
-            favourable=favourable,
-            rate_name=notion.rate.ratio_name,
-            complete=complete,
-            **about,
-        )
+    about = sweep.notion, sweep.groups, sweep.kinds, sweep.caution, sweep.min_share
+    return CutFinder(sweep.cell, sweep.weight, *about, RATE_BINS + 1)
 
-    return frontier(chosen, n_sure=n_sure, wary=frontier(wary))
+
+class HistogramCuts(ManyCuts):
+    """Cuts on a grid, from histograms that add up wherever the rows are."""
+
+    def sources(self, numbers: Any) -> list[Any]:
+        """Grid and histogram of each quantity of some iterates."""
+        W = self.weights(numbers)
+        grids = make_grids(self.rows, W, self.shape)
+        histograms = self.rows.sum(cut_histograms, W, grids, self.shape)
+        pairs, n = list(zip(grids, histograms, strict=True)), len(grids) // len(numbers)
+        return [pairs[i : i + n] for i in range(0, len(pairs), n)]
+
+    def cuts(self, source: Any, gap: float, bars: FloatArray) -> Cuts:
+        """Cuts of an iterate, and the counts of each."""
+        each = [cut_weights(*pair) for pair in source]
+        if self.outputs > 1:
+            return join_label_cuts(each, self.favourable, self.kinds, self.labels)
+        if not self.by_group:
+            return each[0]
+        curves = histogram_curves(*each[0], self.groups, self.kinds)
+        return self.with_group_cuts(*each[0], curves)
 
 
 def _scores(block: Block, W: FloatArray) -> FloatArray:
@@ -267,14 +348,6 @@ def _scores(block: Block, W: FloatArray) -> FloatArray:
         np.matmul(weights, block.X[some].astype(np.float64).T, out=scores[:, some])
         scores[:, some] += W[-1][:, None] * block.extra[some]
     return scores
-
-
-def _cell(block: Block) -> FloatArray:
-    return block.cell
-
-
-def _weight(block: Block) -> FloatArray:
-    return block.weight  # type: ignore[return-value]
 
 
 def score_frontier(
@@ -314,12 +387,11 @@ def score_frontier(
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.isfinite(score).all():
         raise ValueError("y_score must be one finite number for each row.")
-    _, codes = group_codes(sensitive_features)
+    groups, codes = group_codes(sensitive_features)
     # As a classifier's predictions the labels are checked and coded.
     y, _ = as_binary(y_true, y_true, pos_label)
     check_consistent_length(y, score, codes)
     oracle = make_oracle(
         score[:, None], y, codes, notion=find_notion(notion), sample_weight=sample_weight
     )
-    groups = group_codes(sensitive_features)[0].tolist()
-    return sweep(oracle, np.array([[1.0, 0.0]]), min_share=min_share, groups=groups)
+    return sweep(oracle, np.array([[1.0, 0.0]]), min_share=min_share, groups=groups.tolist())

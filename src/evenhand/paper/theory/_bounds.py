@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.gaps import READINGS
-from evenhand.core.notions import FloatArray
 
 
 @dataclass(frozen=True)

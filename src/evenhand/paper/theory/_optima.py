@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
-from evenhand.core.arrays import namespace
-from evenhand.core.oracle import FloatArray, Moments, Oracle
+from evenhand.core.arrays import FloatArray, namespace
+from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.row_sums import float64_scores, row_product
 from evenhand.core.rows import Block
 
