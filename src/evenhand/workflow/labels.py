@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact
 
 from evenhand.core.groups import group_codes, zero_one
-from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.groups import bins_by_column, take_table_rows
+from evenhand.tables.groups import (
+    as_bins,
+    bins_by_column,
+    find_edges,
+    group_values,
+    known_groups,
+    take_table_rows,
+)
 from evenhand.tables.parse import (
     BUILT_IN,
     MissingWords,
@@ -25,7 +30,6 @@ from evenhand.tables.parse import (
     listed,
     read_texts,
 )
-from evenhand.tables.pipeline import FairPipeline
 
 __all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
 
@@ -194,16 +198,8 @@ def groups_of(
 ) -> tuple[Any, Any]:
     """Group of each row that has one, and which rows those are."""
     bins = bins_by_column(bins, sensitive)
-    pipeline = FairPipeline(
-        [
-            ("encoder", TableEncoder(na=missing.words, keep_na=missing.kept)),
-            ("classifier", FairClassifier()),
-        ],
-        sensitive_features=list(sensitive),
-        missing_groups=missing_groups,
-        bins=bins,
-    )
-    values, known = pipeline.groups(X)
+    values = group_values(X, sensitive, numbers=list(bins), missing=missing)
+    values, known = known_groups(as_bins(values, find_edges(values, bins)), missing_groups)
     check_groups(values, bins)
     return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
 

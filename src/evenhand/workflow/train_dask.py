@@ -41,8 +41,8 @@ from evenhand.frontier.held_out import count_rows
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import CodedRows
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.encoder import MISSING, TableEncoder
-from evenhand.tables.groups import find_edges, without_group
+from evenhand.tables.encoder import TableEncoder
+from evenhand.tables.groups import MISSING, find_edges, without_group
 from evenhand.tables.parse import (
     CellError,
     MissingWords,
