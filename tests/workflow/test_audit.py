@@ -17,9 +17,9 @@ from evenhand.models.inputs import bin_names
 from evenhand.workflow.audit import _ends, _firm
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.compare import compare_methods, dataset_frame
+from evenhand.workflow.counting import best_cut
 from evenhand.workflow.labels import as_label, favourable_label
 from evenhand.workflow.summary import summarise
-from evenhand.workflow.train import best_cut
 from evenhand.workflow.train import train as train_table
 
 

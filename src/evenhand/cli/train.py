@@ -288,16 +288,19 @@ def _pieces(
         )
     for module in ("pyarrow", "dask", "distributed"):
         import_extra(module, "dask")
-    from evenhand.workflow.train_dask import find_pieces
+    from evenhand.workflow.dask_pieces import find_pieces
 
     return find_pieces(file)
 
 
 def _train_on_dask(address: str, pieces: list[Any], settings: dict[str, Any]) -> Any:
-    from evenhand.workflow.train_dask import dask_client, train_pieces
+    from evenhand.workflow.dask_pieces import dask_client
+    from evenhand.workflow.settings import TrainSettings
+    from evenhand.workflow.train_dask import train_pieces
 
+    before_fit = settings.pop("before_fit")
     with dask_client(None if address == HERE else address, most=len(pieces)):
-        return train_pieces(pieces, **settings)
+        return train_pieces(pieces, TrainSettings.of(**settings), before_fit)
 
 
 def _command() -> str:

@@ -21,7 +21,7 @@ from evenhand.frontier.bounds import ratio_bound
 from evenhand.frontier.histograms import by_iterate
 from evenhand.frontier.points import COLUMNS, Frontier
 
-__all__ = ["HeldOut", "candidates", "count_points", "count_rows", "pool_folds"]
+__all__ = ["HeldOut", "candidates", "count_cuts", "count_points", "count_rows", "pool_folds"]
 
 FloatArray = NDArray[Any]
 
@@ -149,8 +149,15 @@ def count_rows(frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: i
     iterate = np.append(frontier.iterate, frontier.last.iterate)
     cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
     used, column = np.unique(iterate, return_inverse=True)
-    n_labels, n_columns = frontier.last.counts.shape[-1], rows.n_features + 1
-    W = np.ascontiguousarray(iterates[used].reshape(-1, n_columns).T)
+    n_labels = frontier.last.counts.shape[-1]
+    return count_cuts(rows, iterates[used], column, cut, n_groups, n_labels)
+
+
+def count_cuts(
+    rows: Rows, iterates: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+) -> FloatArray:
+    """Weight per cut × group × label × prediction; ``column`` says which iterate each cut is of."""
+    W = np.ascontiguousarray(iterates.reshape(-1, rows.n_features + 1).T)
     return rows.sum(_point_counts, W, column, cut, n_groups, n_labels)
 
 

@@ -22,13 +22,13 @@ from evenhand.tables.parse import (
 )
 from evenhand.workflow.labels import (
     UNRELATED,
-    _as_number,
+    Columns,
     as_label,
+    as_number,
     check_roles,
     depends,
     favourable_answer,
     favourable_label,
-    groups_of,
     joined,
     label_counts,
     label_values,
@@ -121,7 +121,7 @@ def audit(
     missing = MissingWords.chosen(na, keep_na)
     columns = [c for c in (label, prediction) if c is not None]
     check_words(as_frame(X), [*sensitive, *columns], missing)
-    groups, kept = groups_of(X, sensitive, missing_groups, bins, missing)
+    groups, kept = Columns(label, sensitive, missing_groups, bins, missing).groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
     what = str(prediction or label)
     answers, known, labels, labelled = _answers_and_labels(X, label, prediction, missing)
@@ -312,7 +312,7 @@ def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str
     others = {label: n for label, n in rows.items() if label != str(good)}
     alike: dict[Any, dict[str, int]] = {}
     for label, n in rows.items():
-        number = _as_number(label)
+        number = as_number(label)
         key = "".join(label.split()).casefold() if number is None else number
         alike.setdefault(key, {})[label] = n
     return {

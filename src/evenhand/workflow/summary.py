@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from evenhand.core.rates import (
-    Rate,
-)
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.pipeline import FairPipeline
-from evenhand.workflow.labels import UNEVEN, depends, favourable_answer, plain_number
+from evenhand.workflow.labels import favourable_answer, plain_number
+from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
 from evenhand.workflow.wording import as_options
 
 __all__ = ["summarise"]
@@ -129,95 +127,9 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
     }
     if "unlabelled" in facts:
         place = -1 if chosen is None else chosen
-        summary["unlabelled"] = _unlabelled(summary, facts)
-        summary["all_rows"] = _all_rows(summary, facts, place)
+        summary["unlabelled"] = unlabelled_by_group(summary, facts)
+        summary["all_rows"] = over_all_rows(summary, facts, place)
     return summary
-
-
-def _unlabelled(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Say how many rows of each group have no label, and whether that goes with the group.
-
-    It does if shares differ by more than 1 in 100 between groups, or by what chance seldom does:
-    Fisher's exact test of two groups, the chi-squared test of more.
-    """
-    about = facts["unlabelled"]
-    missing = np.array(about["rows"])
-    counts = [summary["saved"]["counts"][part] for part in about["parts"]]
-    rows = missing + np.sum(counts, axis=(0, 2, 3)).astype(int)
-    names = [*summary["groups"], "groups with too few labels to compare"][: len(rows)]
-    n = len(summary["groups"])
-    shares = missing[:n] / rows[:n]
-    p, related = depends(np.column_stack([missing, rows - missing])[:n])
-    return {
-        "n": int(missing.sum()) + about["other_groups"],
-        "groups": {
-            name: {"rows": int(r), "missing": int(m)}
-            for name, r, m in zip(names, rows, missing, strict=True)
-        },
-        # Groups of which no row has a label.
-        "other_groups": about["other_groups"],
-        "p_value": p,
-        # Groups that have rows enough, and too few labels to be compared.
-        "uncompared": about.get("uncompared", {}),
-        "related": bool(
-            related or np.ptp(shares) > UNEVEN or about["other_groups"] or about.get("uncompared")
-        ),
-    }
-
-
-def _all_rows(
-    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int
-) -> dict[str, Any] | None:
-    """Give the rates that need no label over all rows of the table, with a label or without.
-
-    None if no rate is such a one, or if rows without a label were not counted.
-    """
-    about = facts["unlabelled"]
-    labels = range(len(summary["labels"]))
-    if "unlabelled_counts" not in facts:
-        if any(about["rows"]):
-            return None
-        extra = np.zeros(np.shape(facts["train_counts"][point]))
-    else:
-        extra = np.array(facts["unlabelled_counts"][point])
-    counts = extra + sum(np.array(summary["saved"]["counts"][part]) for part in about["parts"])
-    compared = counts[: len(summary["groups"])]
-    found = []
-    for part in summary["rate"]["parts"]:
-        top, bottom = ({tuple(c) for c in part[key]} for key in ("numerator", "denominator"))
-        answers = {p for _, p in top}
-        if len(bottom) != len(labels) ** 2 or top != {(y, p) for y in labels for p in answers}:
-            continue
-        rate = Rate(part["name"], tuple(top), tuple(bottom))
-        ratio, tau = plain_number(rate.ratio(compared)), summary["tau"] * part["share"]
-        found.append(
-            {
-                "name": part["name"],
-                "answer": [summary["labels"][p] for p in sorted(answers)],
-                "groups": {
-                    group: plain_number(value)
-                    for group, value in zip(
-                        summary["groups"], rate.per_group(compared), strict=True
-                    )
-                },
-                "ratio": ratio,
-                "tau": tau,
-                "reached": ratio is not None and ratio >= tau,
-            }
-        )
-    if not found:
-        return None
-    worst = min(
-        found, key=lambda one: np.inf if one["ratio"] is None else one["ratio"] / one["tau"]
-    )
-    uncompared = about.get("uncompared", {})
-    return {
-        "n": int(compared.sum()),
-        "ratio": worst["ratio"],
-        "rates": found,
-        "uncompared": uncompared,
-        "reached": all(one["reached"] for one in found) and not uncompared,
-    }
 
 
 def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
