@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from evenhand.core.rates import AnyRate
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
@@ -33,46 +34,18 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
     """
     pipeline, facts = saved.model, saved.facts
     model: FairClassifier = pipeline[-1]
-    answers, rate = model.answers_, model._rate
-    n_train = int(facts["n_train"])
-    parts = [{"key": "train", "title": "training rows", "n": n_train, "weighted": False}]
-    test = facts.get("test_counts")
-    if test is not None:
-        parts.append(
-            {"key": "test", "title": "test rows", "n": int(facts["n_test"]), "weighted": False}
-        )
-    keys = [part["key"] for part in parts]
-    points = [
-        {
-            "accuracy": plain_number(answers.accuracy[i]),
-            "rate": plain_number(answers.rate[i]),
-            "reach": plain_number(answers.reach[i]),
-            "counts": {key: facts[f"{key}_counts"][i] for key in keys},
-        }
-        for i in range(len(answers))
-    ]
-    chosen = answers.find(float(np.max(model.tau)))
+    parts = [part for part in ("train", "test") if facts.get(f"{part}_counts") is not None]
+    points, chosen = _points(model, facts, parts), model.answers_.find(float(np.max(model.tau)))
     # Behind the answers stand the counts of the last iterate, which is kept if there are none.
-    saved_counts = {key: facts[f"{key}_counts"][-1] for key in keys}
-    curves = model.trajectory_.to_frame()
-    names = ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+    place = -1 if chosen is None else chosen
     use = group_use(pipeline)
+    titles = {"train": "training rows", "test": "test rows"}
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
         "needs_group": bool(use),
         "group_use": use,
-        "asked": {
-            "label": facts["label"],
-            "favourable": facts["favourable"],
-            "sensitive": facts["sensitive"],
-            "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
-            "taus": [float(t) for t in np.atleast_1d(model.tau)],
-            "confidence": model._confidence,
-            "selection": model.selection,
-            "delta": model._certify,
-            "earlier_taus": facts.get("earlier_taus", []),
-        },
+        "asked": _asked(model, facts),
         "reached": {
             "feasible": bool(model.feasible_),
             "rate": plain_number(model.rate_),
@@ -81,55 +54,105 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
             "where": model._where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
-        "rate": {
-            "name": rate.ratio_name,
-            "parts": [
-                {
-                    "name": part.name,
-                    "numerator": [list(c) for c in part.numerator],
-                    "denominator": [list(c) for c in part.denominator],
-                    "share": float(share),
-                }
-                for part, share in zip(rate.parts, rate.shares, strict=True)
-            ],
-        },
+        "rate": _rate(model._rate),
         "groups": [str(g) for g in model.groups_.tolist()],
         "labels": [str(v) for v in model._labels.tolist()],
-        "parts": parts,
+        "parts": [
+            {"key": part, "title": titles[part], "n": int(facts[f"n_{part}"]), "weighted": False}
+            for part in parts
+        ],
         "points": points,
         "chosen": chosen,
         "saved": {
             "accuracy": plain_number(model.accuracy_),
             "rate": plain_number(model.rate_),
             "reach": plain_number(model.rate_bound_),
-            "counts": saved_counts if chosen is None else points[chosen]["counts"],
+            "counts": _counts(facts, parts, place),
         },
         "tau": float(np.max(model.tau)),
         "plain": {
             "counts": facts["plain"]["counts"],
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
         },
-        "curves": {
-            name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
-            for name in names
-        },
+        "curves": _curves(model),
         "weights": _changed_weights(pipeline, facts["plain"]["weights"]),
-        "data": {
-            "rows": int(facts["n_rows"]),
-            "rows_dropped": facts["rows_dropped"],
-            "decisions": _decisions(pipeline, facts["label"], facts["sensitive"]),
-            "small_groups": {str(g): int(n) for g, n in model.small_groups_.items()},
-            # Which models of earlier versions have not.
-            "stand_ins": facts.get("stand_ins", []),
-            "fingerprint": facts["fingerprint"],
-        },
+        "data": _data(pipeline, facts),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     if "unlabelled" in facts:
-        place = -1 if chosen is None else chosen
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
         summary["all_rows"] = over_all_rows(summary, facts, place)
     return summary
+
+
+def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the user asked for."""
+    return {
+        "label": facts["label"],
+        "favourable": facts["favourable"],
+        "sensitive": facts["sensitive"],
+        "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
+        "taus": [float(t) for t in np.atleast_1d(model.tau)],
+        "confidence": model._confidence,
+        "selection": model.selection,
+        "delta": model._certify,
+        "earlier_taus": facts.get("earlier_taus", []),
+    }
+
+
+def _rate(rate: AnyRate) -> dict[str, Any]:
+    """Give a rate as plain values: of each part its cells and its share of the target."""
+    parts = [
+        {
+            "name": part.name,
+            "numerator": [list(c) for c in part.numerator],
+            "denominator": [list(c) for c in part.denominator],
+            "share": float(share),
+        }
+        for part, share in zip(rate.parts, rate.shares, strict=True)
+    ]
+    return {"name": rate.ratio_name, "parts": parts}
+
+
+def _points(
+    model: FairClassifier, facts: Mapping[str, Any], parts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Give figures and counts of every point that answers some target."""
+    answers = model.answers_
+    return [
+        {
+            **{n: plain_number(getattr(answers, n)[i]) for n in ("accuracy", "rate", "reach")},
+            "counts": _counts(facts, parts, i),
+        }
+        for i in range(len(answers))
+    ]
+
+
+def _counts(facts: Mapping[str, Any], parts: Sequence[str], i: int) -> dict[str, Any]:
+    """Give the counts of one point on the rows of each part."""
+    return {part: facts[f"{part}_counts"][i] for part in parts}
+
+
+def _curves(model: FairClassifier) -> dict[str, list[Any]]:
+    """Give what the figures of the iterates were during the fit."""
+    curves = model.trajectory_.to_frame()
+    return {
+        name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
+        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+    }
+
+
+def _data(pipeline: FairPipeline, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what became of rows and columns."""
+    return {
+        "rows": int(facts["n_rows"]),
+        "rows_dropped": facts["rows_dropped"],
+        "decisions": _decisions(pipeline, facts["label"], facts["sensitive"]),
+        "small_groups": {str(g): int(n) for g, n in pipeline[-1].small_groups_.items()},
+        # Which models of earlier versions have not.
+        "stand_ins": facts.get("stand_ins", []),
+        "fingerprint": facts["fingerprint"],
+    }
 
 
 def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
