@@ -9,19 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-File = Annotated[
-    str,
-    typer.Argument(metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."),
-]
-
+_FILE = typer.Argument(
+    metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
+)
+File = Annotated[str, _FILE]
+FileOrNone = Annotated[str | None, _FILE]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that train has written.")]
-
-Label = Annotated[str, typer.Option(help="Column of the true labels.")]
-
-Sensitive = Annotated[
-    list[str], typer.Option(help="Sensitive column; given several times, values are crossed.")
-]
-
+_LABEL = typer.Option(help="Column of the true labels.")
+Label = Annotated[str, _LABEL]
+LabelOrNone = Annotated[str | None, _LABEL]
+_SENSITIVE = typer.Option(help="Sensitive column; given several times, values are crossed.")
+Sensitive = Annotated[list[str], _SENSITIVE]
+SensitiveOrNone = Annotated[list[str] | None, _SENSITIVE]
 Favourable = Annotated[
     str | None,
     typer.Option(
@@ -29,7 +28,6 @@ Favourable = Annotated[
         show_default="the larger of 0/1, -1/1, true/false; of more than two each counts",
     ),
 ]
-
 FavourableOne = Annotated[
     str | None,
     typer.Option(
@@ -37,17 +35,12 @@ FavourableOne = Annotated[
         show_default="the larger of 0/1, -1/1, true/false",
     ),
 ]
-
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates fields.", show_default="found out")
 ]
-
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the text.", show_default="utf-8")]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
-
 Bins = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,7 +50,6 @@ Bins = Annotated[
         )
     ),
 ]
-
 MinGroupSize = Annotated[
     int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
 ]
@@ -75,7 +67,6 @@ MissingGroups = Annotated[
     Missing,
     typer.Option(help="Rows without a group: refuse them, drop them, or make them a group."),
 ]
-
 Na = Annotated[
     list[str] | None,
     typer.Option(
@@ -86,7 +77,6 @@ Na = Annotated[
         show_default="? - -- NA N/A n/a #N/A <NA> NaN nan null NULL None",
     ),
 ]
-
 KeepNa = Annotated[
     list[str] | None,
     typer.Option(help="Column in which such words are values; may be repeated."),
@@ -94,26 +84,12 @@ KeepNa = Annotated[
 
 
 # Those of train alone.
-
-TableFile = Annotated[
-    str | None,
-    typer.Argument(metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."),
-]
-
-TrainLabel = Annotated[str | None, typer.Option(help="Column of the true labels.")]
-
-TrainSensitive = Annotated[
-    list[str] | None,
-    typer.Option(help="Sensitive column; given several times, values are crossed."),
-]
-
 Taus = Annotated[
     list[float] | None,
     typer.Option(
         help="Least ratio of the groups' rates; one, or one for each --notion.", show_default="0.8"
     ),
 ]
-
 Notions = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,13 +100,10 @@ Notions = Annotated[
         show_default="statistical_parity",
     ),
 ]
-
 TestFile = Annotated[str | None, typer.Option(help="A file to test on.")]
-
 TestSize = Annotated[
     float | None, typer.Option(help="Share of FILE held back as a test.", show_default="0.3")
 ]
-
 Confidence = Annotated[
     str,
     typer.Option(
@@ -152,21 +125,16 @@ class Selection(StrEnum):
 SelectionRows = Annotated[
     Selection, typer.Option(help="On which rows the point is chosen for --tau.")
 ]
-
 Delta = Annotated[float, typer.Option(help="Probability with which a certificate may be wrong.")]
-
 GroupCuts = Annotated[
     bool, typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups.")
 ]
-
 SensitiveInputs = Annotated[
     bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
 ]
-
 Exclude = Annotated[
     list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
 ]
-
 Kinds = Annotated[
     list[str] | None,
     typer.Option(
@@ -177,11 +145,9 @@ Kinds = Annotated[
         show_default="found out",
     ),
 ]
-
 Demo = Annotated[
     str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
 ]
-
 Dask = Annotated[
     str | None,
     typer.Option(
@@ -192,14 +158,11 @@ Dask = Annotated[
         ),
     ),
 ]
-
 Report = Annotated[
     Path | None,
     typer.Option(help="Report to write.", show_default="the model's name with .html"),
 ]
-
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
-
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 

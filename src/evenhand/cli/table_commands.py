@@ -21,7 +21,7 @@ from evenhand.cli.shell import command, finish, plain_errors, printed, show
 def audit(
     file: opt.File,
     sensitive: opt.Sensitive,
-    label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
+    label: opt.LabelOrNone = None,
     prediction: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
     favourable: opt.FavourableOne = None,
     privileged: Annotated[

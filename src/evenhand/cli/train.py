@@ -42,9 +42,9 @@ class _DaskCommand(typer.core.TyperCommand):
     cls=_DaskCommand,
 )
 def train(
-    file: opt.TableFile = None,
-    label: opt.TrainLabel = None,
-    sensitive: opt.TrainSensitive = None,
+    file: opt.FileOrNone = None,
+    label: opt.LabelOrNone = None,
+    sensitive: opt.SensitiveOrNone = None,
     tau: opt.Taus = None,
     notion: opt.Notions = None,
     favourable: opt.Favourable = None,

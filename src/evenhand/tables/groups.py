@@ -23,7 +23,7 @@ from evenhand.tables.parse import (
     read_texts,
 )
 
-__all__ = ["group_values", "known_groups", "take_table_rows"]
+__all__ = ["group_values", "take_table_rows"]
 
 # What the group of rows without a value is called.
 MISSING = "(missing)"

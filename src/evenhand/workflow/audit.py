@@ -75,13 +75,8 @@ def audit(
     privileged : str, optional
         A group: the ratio of each group's rate to that of this one is given as well. The verdict is
         about the smallest rate over the largest all the same.
-    missing_groups : {"error", "drop", "group"}, default="error"
-        What to do with rows without a group.
-    bins : int, sequence of float, or mapping of str to these, optional
-        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
-    na, keep_na : sequence of str
-        Words that stand for a missing value, and columns in which they are values, as of
-        :class:`~evenhand.TableEncoder`.
+    missing_groups, bins, na, keep_na
+        As of :class:`~evenhand.workflow.settings.TrainSettings`.
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule.
     min_group_size : int, default=30

@@ -59,7 +59,7 @@ def compare_methods(
     X : pandas, polars or pyarrow table
         The table.
     label, sensitive, missing_groups, bins, na, keep_na
-        As of :func:`train`.
+        As of :class:`~evenhand.workflow.settings.TrainSettings`.
     favourable : str, optional
         As of :func:`audit`; the other labels are taken together.
     min_group_size : int, default=30

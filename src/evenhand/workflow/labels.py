@@ -31,7 +31,7 @@ from evenhand.tables.parse import (
     read_texts,
 )
 
-__all__ = ["Columns", "favourable_answer", "favourable_label", "fingerprint", "label_values"]
+__all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
 
 
 # More labels than this are no labels but a quantity.

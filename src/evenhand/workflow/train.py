@@ -22,7 +22,7 @@ from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled, numbers_or_none
 
-__all__ = ["train", "train_table"]
+__all__ = ["train"]
 
 
 def train(
