@@ -45,6 +45,7 @@ def test_every_public_name_is_in_the_reference():
     import evenhand.workflow.audit
     import evenhand.workflow.compare
     import evenhand.workflow.labels
+    import evenhand.workflow.settings
     import evenhand.workflow.summary
     import evenhand.workflow.train
 
@@ -67,6 +68,7 @@ def test_every_public_name_is_in_the_reference():
         evenhand.workflow.audit,
         evenhand.workflow.compare,
         evenhand.workflow.labels,
+        evenhand.workflow.settings,
         evenhand.workflow.summary,
         evenhand.workflow.train,
     ):

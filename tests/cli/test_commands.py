@@ -72,6 +72,12 @@ def test_favourable_is_described_as_it_is(monkeypatch):
         assert ("each counts" in shown) is each, name
 
 
+def test_train_without_a_word_says_what_it_needs():
+    result = run("train")
+    assert result.exit_code == 1
+    assert result.stderr == "evenhand: give a FILE, or --demo adult; one of the two.\n"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_can_be_copied(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from evenhand import FairClassifier, load_model
 from evenhand.cli.app import app
 from evenhand.core.rates import overall_accuracy
+from evenhand.core.rows import Share
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
-from evenhand.workflow import train_dask as _dask_training  # noqa: E402 (it imports Dask)
+from evenhand.workflow import dask_pieces  # noqa: E402 (it imports Dask)
 
 ROLES = ["--label", "y", "--sensitive", "sex"]
 
@@ -61,8 +62,8 @@ def in_pieces(frame, folder, n_files=3, group_rows=200):
 def here(monkeypatch):
     """Dask without a cluster, in pieces of 300 rows, and few iterations, each of which is slow."""
     monkeypatch.setitem(FairClassifier.__init__.__kwdefaults__, "max_iter", 20)
-    monkeypatch.setattr(_dask_training, "dask_client", lambda address, most: nullcontext())
-    monkeypatch.setattr(_dask_training, "PIECE_ROWS", 300)
+    monkeypatch.setattr(dask_pieces, "dask_client", lambda address, most: nullcontext())
+    monkeypatch.setattr(dask_pieces, "PIECE_ROWS", 300)
     with dask.config.set(scheduler="synchronous"):
         yield
 
@@ -197,11 +198,11 @@ def test_the_saved_model_is_like_any_other(tmp_path, here):
 
 
 def test_columns_are_read_from_a_sample(tmp_path, here, monkeypatch):
-    monkeypatch.setattr(_dask_training, "SAMPLE", 500)
+    monkeypatch.setattr(dask_pieces, "SAMPLE", 500)
     frame = people()
-    pieces = _dask_training.find_pieces(str(in_pieces(frame, tmp_path / "data")))
-    share = _dask_training.Share(0, 0.0, 0.3, True)
-    sample, held = _dask_training._sampled(pieces, 0, share)
+    pieces = dask_pieces.find_pieces(str(in_pieces(frame, tmp_path / "data")))
+    share = Share(0, 0.0, 0.3, True)
+    sample, held = dask_pieces.draw_sample(pieces, 0, share)
     assert len(sample) == len(held) == 500
     assert (np.histogram(sample["id"], 3, (0, 4500))[0] > 160).all()
     out = tmp_path / "m.model"
@@ -215,11 +216,11 @@ def test_columns_are_read_from_a_sample(tmp_path, here, monkeypatch):
 
 
 def test_a_value_that_the_sample_has_not(tmp_path, here, monkeypatch):
-    monkeypatch.setattr(_dask_training, "SAMPLE", 500)
+    monkeypatch.setattr(dask_pieces, "SAMPLE", 500)
     frame = people()
-    pieces = _dask_training.find_pieces(str(in_pieces(frame, tmp_path / "data")))
-    share = _dask_training.Share(0, 0.0, 0.3, True)
-    seen = _dask_training._sampled(pieces, 0, share)[0]["id"]
+    pieces = dask_pieces.find_pieces(str(in_pieces(frame, tmp_path / "data")))
+    share = Share(0, 0.0, 0.3, True)
+    seen = dask_pieces.draw_sample(pieces, 0, share)[0]["id"]
     row = int(np.setdiff1d(np.arange(1000, 1500), seen // 3)[0])
     frame.loc[row, "price"] = "cheap"
     in_pieces(frame, tmp_path / "data")
@@ -304,7 +305,7 @@ def test_an_address_may_follow(words, address, file):
 
 
 def test_nobody_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(_dask_training, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_pieces, "PATIENCE", 0.5)
     files = in_pieces(people(300), tmp_path / "data")
     for address in ("tcp://127.0.0.1:9", "nothing://127.0.0.1:9"):
         result = run("train", files, *ROLES, "--dask", address, "-o", tmp_path / "m.model")

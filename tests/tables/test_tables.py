@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_score
 
 from evenhand import FairClassifier, Method
 from evenhand.datasets import load_adult
-from evenhand.tables.encoder import MISSING, OTHER, TableEncoder
-from evenhand.tables.groups import group_values
+from evenhand.tables.encoder import OTHER, TableEncoder
+from evenhand.tables.groups import MISSING, group_values
 from evenhand.tables.parse import as_frame, numbered, read_days, read_numbers
 from evenhand.tables.pipeline import fair_pipeline
 from evenhand.workflow.train import train as train_table

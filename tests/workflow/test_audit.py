@@ -14,12 +14,12 @@ from evenhand.cli.app import app
 from evenhand.core.groups import as_binary, group_codes, zero_one
 from evenhand.core.rates import RATES, wilson_interval
 from evenhand.models.inputs import bin_names
-from evenhand.workflow.audit import _ends, _firm
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.compare import compare_methods, dataset_frame
+from evenhand.workflow.counting import best_cut
 from evenhand.workflow.labels import as_label, favourable_label
+from evenhand.workflow.missing_answers import is_firm, rate_ends
 from evenhand.workflow.summary import summarise
-from evenhand.workflow.train import best_cut
 from evenhand.workflow.train import train as train_table
 
 
@@ -292,7 +292,7 @@ class TestMissingLabels:
         if name == "accuracy":
             counts[:, :, 0] = 0
         gone = np.array([[2, 3], [0, 1]])
-        low, high = _ends(RATES[name], counts, gone)
+        low, high = rate_ends(RATES[name], counts, gone)
         for j in range(2):
             found = []
             first, second = (0, gone[j].sum()) if name == "accuracy" else gone[j]
@@ -305,13 +305,13 @@ class TestMissingLabels:
 
     def test_a_side_of_tau_is_firm(self):
         two, half = np.array([0.36, 0.45]), np.array([0.5, 0.5])
-        assert _firm(two, two, 0.8)
-        assert _firm(two, two, 0.81)
-        assert not _firm(two, np.array([0.36, 0.46]), 0.8)
-        assert _firm(two, np.array([0.36, 0.46]), 0.85)
-        assert not _firm(two, np.array([0.46, 0.45]), 0.85)
-        assert not _firm(half * 0, half, 0.8)
-        assert not _firm(half * 0, half * 0, 0.8)
+        assert is_firm(two, two, 0.8)
+        assert is_firm(two, two, 0.81)
+        assert not is_firm(two, np.array([0.36, 0.46]), 0.8)
+        assert is_firm(two, np.array([0.36, 0.46]), 0.85)
+        assert not is_firm(two, np.array([0.46, 0.45]), 0.85)
+        assert not is_firm(half * 0, half, 0.8)
+        assert not is_firm(half * 0, half * 0, 0.8)
 
 
 class TestLabelsAloneForSomeRows:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from evenhand._atomic import write_atomically
-from evenhand.cli.options import one_character
+from evenhand.cli import options as opt
 from evenhand.workflow.wording import as_options
 
 
@@ -16,7 +18,7 @@ def read_file(path: str, delimiter: str | None, encoding: str | None) -> Any:
     """Read a table as the options say."""
     from evenhand.tables.read import read_table
 
-    return read_table(path, delimiter=one_character(delimiter), encoding=encoding)
+    return read_table(path, delimiter=opt.one_character(delimiter), encoding=encoding)
 
 
 def check_writable(path: Path, *inputs: str | Path | None) -> None:
@@ -62,6 +64,14 @@ def load(path: Path, *, whole: bool = False) -> Any:
     return saved
 
 
+@contextmanager
+def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Catch what the library warns of, for :func:`notes_of`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
 def notes_of(caught: list[warnings.WarningMessage]) -> list[str]:
     """Give warnings that are meant for users, each once."""
     meant = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
@@ -78,13 +88,6 @@ def write_table(path: Path, frame: Any) -> None:
     from evenhand.tables.write import write_chunks
 
     write_atomically(path, lambda file: write_chunks([frame], file, str(path)))
-
-
-def named_roles(label: str | None, sensitive: list[str] | None) -> tuple[str, list[str]]:
-    """Refuse a table of which it is not said what its columns are for."""
-    if label is None or not sensitive:
-        raise ValueError("name the columns: --label repaid --sensitive sex.")
-    return label, sensitive
 
 
 def title_of(file: str | None) -> str:

@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.core
 
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
-from evenhand.cli.files import check_writable, load, notes_of, write_text
-from evenhand.cli.options import (
-    AsJson,
-    Delimiter,
-    Encoding,
-    File,
-    ModelFile,
-    Out,
-    one_character,
-    parse_target,
+from evenhand.cli import options as opt
+from evenhand.cli.files import caught_warnings, check_writable, load, notes_of, write_text
+from evenhand.cli.shell import (
+    command,
+    command_line,
+    finish,
+    plain_errors,
+    printed,
+    reached,
+    show,
 )
-from evenhand.cli.shell import app, examples, finish, plain_errors, printed
-from evenhand.cli.train import _command
+
+# What of a summary is about its frontier.
+ABOUT_FRONTIER = (
+    *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "rate", "groups"),
+    *("labels", "parts", "points", "chosen", "saved", "unlabelled", "all_rows"),
+)
 
 
-@app.command(
-    help=(
-        "Print the frontier of a saved model: what accuracy each target costs.\n\n"
-        "With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib)."
-    ),
-    epilog=examples(
-        "evenhand frontier loans.model",
-        "evenhand frontier loans.model --picture frontier.png",
-    ),
+@command(
+    "evenhand frontier loans.model",
+    "evenhand frontier loans.model --picture frontier.png",
 )
 def frontier(
-    model: ModelFile,
+    model: opt.ModelFile,
     picture: Annotated[
         Path | None, typer.Option(help="Picture to draw: .png, .svg or .pdf.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Print and draw a saved model's frontier; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
+    """Print the frontier of a saved model: what accuracy each target costs.
+
+    With --picture the frontier is drawn to a PNG, SVG or PDF file (needs matplotlib).
+    """
+    with plain_errors():
         from evenhand.workflow.summary import summarise
 
         saved = load(model, whole=True)
@@ -56,36 +54,16 @@ def frontier(
         if picture is not None:
             check_writable(picture, model)
             _draw(saved.model[-1], picture)
-    with printed():
-        if as_json:
-            kept = (
-                "favourable_answer",
-                "title",
-                "needs_group",
-                "group_use",
-                "asked",
-                "tau",
-                "rate",
-                "groups",
-                "labels",
-                "parts",
-                "points",
-                "chosen",
-                "saved",
-                "unlabelled",
-                "all_rows",
-            )
-            typer.echo(json.dumps({key: summary[key] for key in kept if key in summary}))
-        else:
-            from evenhand.views import terminal as _screens
 
-            _screens.show_frontier(summary)
-            if picture is not None:
-                _screens.say_written([picture])
+    def screen(view: Any) -> None:
+        view.show_frontier(summary)
+        if picture is not None:
+            view.say_written([picture])
+
+    show(as_json, {key: summary[key] for key in ABOUT_FRONTIER if key in summary}, screen)
 
 
 def _draw(model: Any, path: Path) -> None:
-
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
         raise ValueError(f"--picture {path}; the name must end in .png, .svg or .pdf.")
@@ -96,17 +74,9 @@ def _draw(model: Any, path: Path) -> None:
     write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=150))
 
 
-@app.command(
-    help=(
-        "Move a saved model to another target along its frontier, without training and without "
-        "data.\n\nExit code 2 if no point reaches --tau; the fairest is written then."
-    ),
-    epilog=examples(
-        "evenhand pick loans.model --tau 0.9 -o loans-90.model",
-    ),
-)
+@command("evenhand pick loans.model --tau 0.9 -o loans-90.model")
 def pick(
-    model: ModelFile,
+    model: opt.ModelFile,
     tau: Annotated[
         list[float],
         typer.Option(
@@ -114,11 +84,14 @@ def pick(
             "others stay in proportion."
         ),
     ],
-    out: Out,
-    as_json: AsJson = False,
+    out: opt.Out,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Move along the frontier; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
+    """Move a saved model to another target along its frontier, without training and without data.
+
+    Exit code 2 if no point reaches --tau; the fairest is written then.
+    """
+    with plain_errors():
         from evenhand.persist import model_file as persist
         from evenhand.workflow.summary import earlier_taus, summarise
 
@@ -129,42 +102,32 @@ def pick(
                 "and those of the others stay in proportion."
             )
         saved = load(model, whole=True)
-        command = f"{saved.facts['command']}\n{_command()}".strip()
-        goal = parse_target(tau[0])
-        told = {"command": command, "earlier_taus": earlier_taus(saved, goal)}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        goal = opt.parse_target(tau[0])
+        steps = f"{saved.facts['command']}\n{command_line()}".strip()
+        told = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
+        with caught_warnings() as caught:
             moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **told})
         summary = summarise(moved)
         persist.save_model(moved.model, out, facts=moved.facts)
-    with printed():
-        if as_json:
-            about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
-            typer.echo(json.dumps(about | {"notes": notes_of(caught)} | summary))
-        else:
-            from evenhand.views import terminal as _screens
+    notes = notes_of(caught)
+    about = {"favourable_answer": summary["favourable_answer"], "model": str(out), "notes": notes}
 
-            _screens.show_point(summary, notes_of(caught))
-            _screens.show_proportion(summary)
-            _screens.say_written([out])
-    over_all = summary.get("all_rows") or {"reached": True}
-    finish(summary["reached"]["feasible"] and over_all["reached"])
+    def screen(view: Any) -> None:
+        view.show_point(summary, notes)
+        view.show_proportion(summary)
+        view.say_written([out])
+
+    show(as_json, about | summary, screen)
+    finish(reached(summary))
 
 
-@app.command(
-    help=(
-        "Predict labels and scores for the rows of a table.\n\nThe output has a row for each row "
-        "of FILE, in its order: the predicted label and a score for each label. FILE is read in "
-        "parts, so it may be larger than memory."
-    ),
-    epilog=examples(
-        "evenhand predict loans.model new.csv -o answers.csv",
-        "zcat new.csv.gz | evenhand predict loans.model - -o - | head",
-    ),
+@command(
+    "evenhand predict loans.model new.csv -o answers.csv",
+    "zcat new.csv.gz | evenhand predict loans.model - -o - | head",
 )
 def predict(
-    model: ModelFile,
-    file: File,
+    model: opt.ModelFile,
+    file: opt.File,
     out: Annotated[
         str,
         typer.Option(
@@ -180,12 +143,16 @@ def predict(
         list[str] | None,
         typer.Option(help="Column of FILE to copy to the output; may be repeated."),
     ] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    as_json: AsJson = False,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Predict in a stream; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
+    """Predict labels and scores for the rows of a table.
+
+    The output has a row for each row of FILE, in its order: the predicted label and a score for
+    each label. FILE is read in parts, so it may be larger than memory.
+    """
+    with plain_errors():
         from evenhand.models.card import group_use
         from evenhand.tables.write import write_chunks
         from evenhand.workflow.labels import favourable_of
@@ -193,7 +160,7 @@ def predict(
         saved = load(model)
         answer, use = favourable_of(saved), group_use(saved.model)
         _check_kept(keep or [], saved.model[-1].classes_.tolist())
-        answers = _predict(saved.model, file, keep or [], one_character(delimiter), encoding)
+        answers = _predict(saved.model, file, keep or [], opt.one_character(delimiter), encoding)
         if out == "-":
             if use:
                 typer.echo(f"evenhand: {use}", err=True)
@@ -208,15 +175,13 @@ def predict(
 
         write_atomically(out, write)
         n = written[0]
-    with printed():
-        if as_json:
-            about = {"favourable_answer": answer, "needs_group": bool(use), "group_use": use}
-            typer.echo(json.dumps(about | {"rows": n, "out": out}))
-        else:
-            from evenhand.views import terminal as _screens
+    about = {"favourable_answer": answer, "needs_group": bool(use), "group_use": use}
 
-            _screens.show_use(answer, use)
-            typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+    def screen(view: Any) -> None:
+        view.show_use(answer, use)
+        typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+
+    show(as_json, about | {"rows": n, "out": out}, screen)
 
 
 def _check_kept(keep: list[str], labels: list[Any]) -> None:
@@ -258,60 +223,47 @@ def _predict(
             n += len(chunk)
 
 
-@app.command(
-    help=(
-        "Write the report of a saved model: one HTML file that opens anywhere, offline, for the "
-        "person who decides."
-    ),
-    epilog=examples(
-        "evenhand report loans.model -o loans.html",
-    ),
-)
+@command("evenhand report loans.model -o loans.html")
 def report(
-    model: ModelFile,
+    model: opt.ModelFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")],
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Write a saved model's report; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
+    """Write the report of a saved model: one HTML file that opens anywhere, offline, for the
+    person who decides.
+    """
+    with plain_errors():
         from evenhand.views import report as reports
         from evenhand.workflow.summary import summarise
 
         check_writable(out, model)
         summary = summarise(load(model, whole=True))
         write_text(out, reports.render(summary))
-    with printed():
-        if as_json:
-            about = {key: summary[key] for key in ("favourable_answer", "needs_group", "group_use")}
-            typer.echo(json.dumps(about | {"report": str(out)}))
-        else:
-            from evenhand.views import terminal as _screens
+    about = {key: summary[key] for key in ("favourable_answer", "needs_group", "group_use")}
 
-            _screens.show_use(summary["favourable_answer"], summary["group_use"])
-            typer.echo(f"written: {out}")
+    def screen(view: Any) -> None:
+        view.show_use(summary["favourable_answer"], summary["group_use"])
+        typer.echo(f"written: {out}")
+
+    show(as_json, about | {"report": str(out)}, screen)
 
 
-@app.command(
-    help=(
-        "Write a saved model as ONNX, for places without Python (needs pip install "
-        "'evenhand\\[onnx]').\n\nThe graph takes a table's columns, numbers and dates as numbers, "
-        "and gives the number of the label and the score."
-    ),
-    epilog=examples(
-        "evenhand export loans.model -o loans.onnx",
-    ),
-)
+@command("evenhand export loans.model -o loans.onnx")
 def export(
-    model: ModelFile,
+    model: opt.ModelFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="ONNX file to write.")],
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Write a saved model as ONNX; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
+    r"""Write a saved model as ONNX, for places without Python (needs pip install
+    'evenhand\[onnx]').
+
+    The graph takes a table's columns, numbers and dates as numbers, and gives the number of the
+    label and the score.
+    """
+    with plain_errors():
         from evenhand.persist.onnx import to_onnx
 
         check_writable(out, model)
         data = to_onnx(load(model).model)
         write_atomically(out, lambda file: file.write(data))
-    with printed():
-        typer.echo(json.dumps({"onnx": str(out)}) if as_json else f"written: {out}")
+    show(as_json, {"onnx": str(out)}, lambda view: typer.echo(f"written: {out}"))

@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.core
 
-File = Annotated[
-    str,
-    typer.Argument(metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."),
-]
-
+_FILE = typer.Argument(
+    metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
+)
+File = Annotated[str, _FILE]
+FileOrNone = Annotated[str | None, _FILE]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that train has written.")]
-
-Label = Annotated[str, typer.Option(help="Column of the true labels.")]
-
-Sensitive = Annotated[
-    list[str], typer.Option(help="Sensitive column; given several times, values are crossed.")
-]
-
+_LABEL = typer.Option(help="Column of the true labels.")
+Label = Annotated[str, _LABEL]
+LabelOrNone = Annotated[str | None, _LABEL]
+_SENSITIVE = typer.Option(help="Sensitive column; given several times, values are crossed.")
+Sensitive = Annotated[list[str], _SENSITIVE]
+SensitiveOrNone = Annotated[list[str] | None, _SENSITIVE]
 Favourable = Annotated[
     str | None,
     typer.Option(
@@ -30,7 +28,6 @@ Favourable = Annotated[
         show_default="the larger of 0/1, -1/1, true/false; of more than two each counts",
     ),
 ]
-
 FavourableOne = Annotated[
     str | None,
     typer.Option(
@@ -38,17 +35,12 @@ FavourableOne = Annotated[
         show_default="the larger of 0/1, -1/1, true/false",
     ),
 ]
-
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates fields.", show_default="found out")
 ]
-
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the text.", show_default="utf-8")]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
-
 Bins = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,7 +50,6 @@ Bins = Annotated[
         )
     ),
 ]
-
 MinGroupSize = Annotated[
     int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
 ]
@@ -76,7 +67,6 @@ MissingGroups = Annotated[
     Missing,
     typer.Option(help="Rows without a group: refuse them, drop them, or make them a group."),
 ]
-
 Na = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,10 +77,40 @@ Na = Annotated[
         show_default="? - -- NA N/A n/a #N/A <NA> NaN nan null NULL None",
     ),
 ]
-
 KeepNa = Annotated[
     list[str] | None,
     typer.Option(help="Column in which such words are values; may be repeated."),
+]
+
+
+# Those of train alone.
+Taus = Annotated[
+    list[float] | None,
+    typer.Option(
+        help="Least ratio of the groups' rates; one, or one for each --notion.", show_default="0.8"
+    ),
+]
+Notions = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "Which rate the groups shall share: statistical_parity, equal_opportunity, "
+            "predictive_equality, equalized_odds, ... Several: all must hold."
+        ),
+        show_default="statistical_parity",
+    ),
+]
+TestFile = Annotated[str | None, typer.Option(help="A file to test on.")]
+TestSize = Annotated[
+    float | None, typer.Option(help="Share of FILE held back as a test.", show_default="0.3")
+]
+Confidence = Annotated[
+    str,
+    typer.Option(
+        help="How sure --tau shall be in the population: about this probability (0.5 to below "
+        "1); certified: 1 − delta, exactly, by a test on rows held out; none: only on the rows "
+        "looked at."
+    ),
 ]
 
 
@@ -100,6 +120,50 @@ class Selection(StrEnum):
     train = "train"
     holdout = "holdout"
     crossfit = "crossfit"
+
+
+SelectionRows = Annotated[
+    Selection, typer.Option(help="On which rows the point is chosen for --tau.")
+]
+Delta = Annotated[float, typer.Option(help="Probability with which a certificate may be wrong.")]
+GroupCuts = Annotated[
+    bool, typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups.")
+]
+SensitiveInputs = Annotated[
+    bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "How to read a column, as id=number, zip=category or 'born=date, month first'; it "
+            "is then no identifier. May be repeated."
+        ),
+        show_default="found out",
+    ),
+]
+Demo = Annotated[
+    str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]",
+        help=(
+            "Train where Dask's workers are: those of the scheduler at an address such as "
+            "tcp://10.0.0.1:8786, or without one as many as this machine has cores."
+        ),
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(help="Report to write.", show_default="the model's name with .html"),
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
 def parse_confidence(text: str) -> float | str | None:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import typer.core
 
 if TYPE_CHECKING:
     from evenhand.paper.experiments import Verdict
-from evenhand.cli.shell import app, examples, plain_errors, printed
+from evenhand.cli.shell import command, plain_errors, show
 
 
-@app.command(
-    help=(
-        "Run the paper's experiments again and judge its claims.\n\n"
-        "Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with "
-        "every statement of the paper, the test that decides it and the verdict. All of it takes "
-        "about a quarter of an hour on two idle cores. What is interrupted goes on where it "
-        "stopped."
-    ),
-    epilog=examples(
-        "evenhand reproduce --quick",
-        "evenhand reproduce rivals noise --out results",
-    ),
+@command(
+    "evenhand reproduce --quick",
+    "evenhand reproduce rivals noise --out results",
 )
 def reproduce(
     names: Annotated[
@@ -48,7 +37,12 @@ def reproduce(
         bool, typer.Option("--json", help="Print the verdicts, or the list, as JSON.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments and judge its claims; ``help`` above is what a user sees."""
+    """Run the paper's experiments again and judge its claims.
+
+    Writes for each experiment a table (CSV) and a picture (PNG, SVG), and claims.md with every
+    statement of the paper, the test that decides it and the verdict. All of it takes about a
+    quarter of an hour on two idle cores. What is interrupted goes on where it stopped.
+    """
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     with plain_errors(f"What is done is kept in {folder / 'cells'}: run it again to go on."):
         from evenhand.paper import experiments
@@ -56,17 +50,13 @@ def reproduce(
         if listed:
             titles = {name: e.title for name, e in experiments.EXPERIMENTS.items()}
             lines = [f"{name:<18}{title}" for name, title in titles.items()]
-            with printed():
-                typer.echo(json.dumps(titles) if as_json else "\n".join(lines))
+            show(as_json, titles, lambda view: typer.echo("\n".join(lines)))
             return
         if jobs == 0:
             raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
         verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
-    with printed():
-        if as_json:
-            typer.echo(json.dumps([verdict.to_dict() for verdict in verdicts]))
-        else:
-            _show_verdicts(verdicts, folder, quick)
+    document = [verdict.to_dict() for verdict in verdicts]
+    show(as_json, document, lambda view: _show_verdicts(verdicts, folder, quick))
 
 
 _COLORS = {"holds": "green", "does not hold": "red", "cannot be decided": "yellow"}

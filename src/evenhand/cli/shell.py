@@ -6,10 +6,13 @@ Exit codes: 0 all is well, 1 bad input, 2 the target is not met.
 from __future__ import annotations
 
 import io
+import json
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
@@ -83,9 +86,16 @@ def main(
             stream.reconfigure(errors="replace")
 
 
-def examples(*commands: str) -> str:
-    """Write examples as the end of a help text, each a line to copy."""
-    return "\n\n".join([f"Example{'s' * (len(commands) > 1)}:", *commands])
+def command(*examples: str, cls: Any = None) -> Callable[[Callable[..., None]], Any]:
+    """Register a command whose docstring is its help, with examples behind it, each a line."""
+    title = f"Example{'s' * (len(examples) > 1)}:"
+
+    def register(function: Callable[..., None]) -> Any:
+        paragraphs = cleandoc(function.__doc__ or "").split("\n\n")
+        text = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+        return app.command(cls=cls, help=text, epilog="\n\n".join([title, *examples]))(function)
+
+    return register
 
 
 class _Ended(BaseException):
@@ -111,7 +121,7 @@ def _signals_raise() -> Iterator[None]:
 
 
 @contextmanager
-def plain_errors(interrupted: str) -> Iterator[None]:
+def plain_errors(interrupted: str = "No file was written or changed.") -> Iterator[None]:
     """Turn what a user can mend into a sentence and exit code 1, and an interrupt into 130."""
     try:
         with _signals_raise():
@@ -170,6 +180,28 @@ def _print_nothing_more() -> None:
 
 
 NOT_MET = 2
+
+
+def command_line() -> str:
+    """Give the command as it was typed."""
+    return shlex.join(["evenhand", *sys.argv[1:]])
+
+
+def show(as_json: bool, document: Any, screen: Callable[[Any], object]) -> None:
+    """Print a document as JSON, or what ``screen`` prints with :mod:`evenhand.views.terminal`."""
+    with printed():
+        if as_json:
+            typer.echo(document if isinstance(document, str) else json.dumps(document))
+        else:
+            from evenhand.views import terminal
+
+            screen(terminal)
+
+
+def reached(summary: Mapping[str, Any]) -> bool:
+    """Say whether a model reaches its target, over rows without a label as well."""
+    over_all = summary.get("all_rows") or {"reached": True}
+    return bool(summary["reached"]["feasible"] and over_all["reached"])
 
 
 def finish(met: bool) -> None:

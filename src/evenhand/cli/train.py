@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 import sys
-import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import typer.core
 
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
-from evenhand.cli.files import check_writable, named_roles, notes_of, read_file, title_of
-from evenhand.cli.options import (
-    AsJson,
-    Bins,
-    Delimiter,
-    Encoding,
-    Favourable,
-    KeepNa,
-    MinGroupSize,
-    Missing,
-    MissingGroups,
-    Na,
-    Out,
-    Selection,
-    parse_bins,
-    parse_confidence,
-    parse_kinds,
-    parse_target,
-)
-from evenhand.cli.shell import app, examples, finish, plain_errors, printed
+from evenhand.cli import options as opt
+from evenhand.cli.files import caught_warnings, check_writable, notes_of, read_file, title_of
+from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
 
 # What --dask means without an address.
 HERE = "here"
@@ -48,228 +27,167 @@ class _DaskCommand(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Write the value that a bare --dask stands for."""
         filled = []
-        for word, after in zip(args, [*args[1:], ""], strict=True):
+        for i, word in enumerate(args):
+            after = args[i + 1] if i + 1 < len(args) else ""
             bare = word == "--dask" and not _ADDRESS.fullmatch(after) and after != HERE
             filled += [word, HERE] if bare else [word]
         return super().parse_args(ctx, filled)
 
 
-@app.command(
-    help=(
-        "Train a fair classifier on a table and write it, with a report, to files.\n\n"
-        "A part of the table is held back as a test. The screen shows what was found in the "
-        "columns and the chosen point beside plain logistic regression. Exit code 2 if --tau was "
-        "not reached where the point was chosen; the model is written all the same.\n\n"
-        "With --dask FILE is a Parquet file, a folder of them or a quoted pattern, and the rows "
-        "stay with Dask's workers."
-    ),
+@command(
+    "evenhand train loans.csv --label repaid --sensitive sex -o loans.model",
+    "evenhand train --demo adult -o adult.model",
+    "evenhand train loans.csv --label repaid --sensitive sex --confidence certified",
+    "evenhand train 'data/*.parquet' --label repaid --sensitive sex --dask",
     cls=_DaskCommand,
-    epilog=examples(
-        "evenhand train loans.csv --label repaid --sensitive sex -o loans.model",
-        "evenhand train --demo adult -o adult.model",
-        "evenhand train loans.csv --label repaid --sensitive sex --confidence certified",
-        "evenhand train 'data/*.parquet' --label repaid --sensitive sex --dask",
-    ),
 )
 def train(
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
-        ),
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the true labels.")] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(help="Sensitive column; given several times, values are crossed."),
-    ] = None,
-    tau: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="Least ratio of the groups' rates; one, or one for each --notion.",
-            show_default="0.8",
-        ),
-    ] = None,
-    notion: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "Which rate the groups shall share: statistical_parity, equal_opportunity, "
-                "predictive_equality, equalized_odds, ... Several: all must hold."
-            ),
-            show_default="statistical_parity",
-        ),
-    ] = None,
-    favourable: Favourable = None,
-    test: Annotated[str | None, typer.Option(help="A file to test on.")] = None,
-    test_size: Annotated[
-        float | None,
-        typer.Option(help="Share of FILE held back as a test.", show_default="0.3"),
-    ] = None,
-    confidence: Annotated[
-        str,
-        typer.Option(
-            help="How sure --tau shall be in the population: about this probability (0.5 to below "
-            "1); certified: 1 − delta, exactly, by a test on rows held out; none: only on the rows "
-            "looked at."
-        ),
-    ] = "0.9",
-    selection: Annotated[
-        Selection, typer.Option(help="On which rows the point is chosen for --tau.")
-    ] = Selection.train,
-    delta: Annotated[
-        float, typer.Option(help="Probability with which a certificate may be wrong.")
-    ] = 0.05,
-    group_cuts: Annotated[
-        bool,
-        typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups."),
-    ] = False,
-    sensitive_inputs: Annotated[
-        bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
-    ] = False,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "How to read a column, as id=number, zip=category or 'born=date, month first'; it "
-                "is then no identifier. May be repeated."
-            ),
-            show_default="found out",
-        ),
-    ] = None,
-    bins: Bins = None,
-    missing_groups: MissingGroups = Missing.error,
-    min_group_size: MinGroupSize = 30,
-    na: Na = None,
-    keep_na: KeepNa = None,
-    demo: Annotated[
-        str | None, typer.Option(help="Train on a dataset inside the package: adult or german.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[ADDRESS]",
-            help=(
-                "Train where Dask's workers are: those of the scheduler at an address such as "
-                "tcp://10.0.0.1:8786, or without one as many as this machine has cores."
-            ),
-        ),
-    ] = None,
-    out: Out = Path("evenhand.model"),
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Report to write.", show_default="the model's name with .html"),
-    ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    as_json: AsJson = False,
+    file: opt.FileOrNone = None,
+    label: opt.LabelOrNone = None,
+    sensitive: opt.SensitiveOrNone = None,
+    tau: opt.Taus = None,
+    notion: opt.Notions = None,
+    favourable: opt.Favourable = None,
+    test: opt.TestFile = None,
+    test_size: opt.TestSize = None,
+    confidence: opt.Confidence = "0.9",
+    selection: opt.SelectionRows = opt.Selection.train,
+    delta: opt.Delta = 0.05,
+    group_cuts: opt.GroupCuts = False,
+    sensitive_inputs: opt.SensitiveInputs = False,
+    exclude: opt.Exclude = None,
+    kind: opt.Kinds = None,
+    bins: opt.Bins = None,
+    missing_groups: opt.MissingGroups = opt.Missing.error,
+    min_group_size: opt.MinGroupSize = 30,
+    na: opt.Na = None,
+    keep_na: opt.KeepNa = None,
+    demo: opt.Demo = None,
+    dask: opt.Dask = None,
+    out: opt.Out = Path("evenhand.model"),
+    report: opt.Report = None,
+    no_report: opt.NoReport = False,
+    seed: opt.Seed = 0,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Train on a table; ``help`` above is what a user sees."""
-    with plain_errors("No file was written or changed."):
-        from evenhand.persist import model_file as persist
-        from evenhand.views import report as reports
-        from evenhand.workflow.compare import dataset_frame
-        from evenhand.workflow.summary import summarise
-        from evenhand.workflow.train import train as train_table
+    """Train a fair classifier on a table and write it, with a report, to files.
 
-        check_writable(out, file, test)
-        page = report or out.with_name(f"{out.stem}.html")
-        if not no_report:
-            check_writable(page, file, test)
-        if not no_report and page.resolve() == out.resolve():
-            raise ValueError(f"model and report would both be {out}; name one with --report.")
-        if test is not None and test_size is not None:
-            raise ValueError("--test and --test-size: give a file to test on, or a share of FILE.")
-        test_size = 0.3 if test_size is None else test_size
-        if not 0 <= test_size < 1:
-            raise ValueError(f"--test-size {test_size:g}; give a share from 0 to below 1.")
-        if dask is None:
-            if (file is None) == (demo is None):
-                raise ValueError("give a FILE, or --demo adult; one of the two.")
-            if demo is not None:
-                label, sensitive, favourable = demo_table(demo, label, sensitive, favourable)
-                table, title = dataset_frame(demo), demo
-            else:
-                label, sensitive = named_roles(label, sensitive)
-                table, title = read_file(str(file), delimiter, encoding), title_of(file)
-        else:
-            label, sensitive = named_roles(label, sensitive)
-            table, title = _pieces(file, demo, test, delimiter, encoding), title_of(file)
-            for piece in table:
-                check_writable(out, piece.path)
-        taus = [parse_target(t) for t in tau or [0.8]]
+    A part of the table is held back as a test. The screen shows what was found in the columns and
+    the chosen point beside plain logistic regression. Exit code 2 if --tau was not reached where
+    the point was chosen; the model is written all the same.
+
+    With --dask FILE is a Parquet file, a folder of them or a quoted pattern, and the rows stay with
+    Dask's workers.
+    """
+    with plain_errors():
+        from evenhand.workflow.settings import TrainSettings
+
+        page = None if no_report else report or out.with_name(f"{out.stem}.html")
+        _check_places(out, page, file, test)
+        share = _share(test, test_size)
+        roles = _roles(file, demo, dask, label, sensitive, favourable)
+        source = file, demo, delimiter, encoding
+        table = _table(*source) if dask is None else _pieces(out, test, *source)
+        taus = [opt.parse_target(t) for t in tau or [0.8]]
         notions = notion or ["statistical_parity"]
-        caught: list[warnings.WarningMessage]
         told: list[str] = []
 
         def tell() -> None:
             """Say what was seen in the columns while the user can still do otherwise."""
-            from evenhand.views import terminal as _screens
+            from evenhand.views import terminal
 
             told.extend(notes_of(caught))
-            _screens.say_notes(told)
+            terminal.say_notes(told)
 
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            settings: dict[str, Any] = {
-                "label": label,
-                "sensitive": sensitive,
-                "title": title,
-                "test_size": test_size,
-                "favourable": favourable,
-                "missing_groups": missing_groups.value,
-                "sensitive_inputs": sensitive_inputs,
-                "exclude": exclude or [],
-                "kinds": parse_kinds(kind or []),
-                "na": na,
-                "keep_na": keep_na or [],
-                "command": _command(),
-                "seed": seed,
-                "tau": taus[0] if len(taus) == 1 else taus,
-                "notion": notions[0] if len(notions) == 1 else notions,
-                "confidence": parse_confidence(confidence),
-                "selection": selection.value,
-                "delta": delta,
-                "group_cuts": group_cuts,
-                "bins": parse_bins(bins),
-                "min_group_size": min_group_size,
-                "verbose": 0 if as_json or not sys.stderr.isatty() else 1,
-                "before_fit": None if as_json else tell,
-            }
-            if dask is not None:
-                saved = _train_on_dask(dask, table, settings)
-            else:
-                rows = None if test is None else read_file(test, delimiter, encoding)
-                saved = train_table(table, test=rows, **settings)
-        summary = summarise(saved)
-        text = reports.render(summary).encode()
-        files = [] if no_report else [(page, lambda handle: handle.write(text))]
-        model_file = persist.model_writer(saved.model, facts=saved.facts)
-        write_atomically(out, model_file, *files)
+        with caught_warnings() as caught:
+            settings = TrainSettings.of(
+                **roles,
+                title=demo if demo is not None else title_of(file),
+                test_size=share,
+                missing_groups=missing_groups.value,
+                sensitive_inputs=sensitive_inputs,
+                exclude=exclude or [],
+                kinds=opt.parse_kinds(kind or []),
+                na=na,
+                keep_na=keep_na or [],
+                command=command_line(),
+                seed=seed,
+                tau=taus[0] if len(taus) == 1 else taus,
+                notion=notions[0] if len(notions) == 1 else notions,
+                confidence=opt.parse_confidence(confidence),
+                selection=selection.value,
+                delta=delta,
+                group_cuts=group_cuts,
+                bins=opt.parse_bins(bins),
+                min_group_size=min_group_size,
+                verbose=0 if as_json or not sys.stderr.isatty() else 1,
+            )
+            rows = None if test is None else read_file(test, delimiter, encoding)
+            saved = _fit(table, settings, dask, rows, None if as_json else tell)
+        summary = _write(saved, out, page)
     notes = notes_of(caught)
-    with printed():
-        if as_json:
-            about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
-            about |= {"report": None if no_report else str(page), "notes": notes}
-            typer.echo(json.dumps(about | summary))
-        else:
-            from evenhand.views import terminal as _screens
+    about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
+    about |= {"report": None if page is None else str(page), "notes": notes}
 
-            _screens.show_training(summary, [note for note in notes if note not in told])
-            _screens.say_written([out, *([] if no_report else [page])])
-    over_all = summary.get("all_rows") or {"reached": True}
-    finish(summary["reached"]["feasible"] and over_all["reached"])
+    def screen(view: Any) -> None:
+        view.show_training(summary, [note for note in notes if note not in told])
+        view.say_written([out, *([] if page is None else [page])])
+
+    show(as_json, about | summary, screen)
+    finish(reached(summary))
+
+
+def _check_places(out: Path, page: Path | None, *inputs: str | None) -> None:
+    """Refuse places of model and report that cannot be written to, or are one."""
+    check_writable(out, *inputs)
+    if page is not None:
+        check_writable(page, *inputs)
+        if page.resolve() == out.resolve():
+            raise ValueError(f"model and report would both be {out}; name one with --report.")
+
+
+def _share(test: str | None, test_size: float | None) -> float:
+    """Give the share of the rows that is held back."""
+    if test is not None and test_size is not None:
+        raise ValueError("--test and --test-size: give a file to test on, or a share of FILE.")
+    share = 0.3 if test_size is None else test_size
+    if not 0 <= share < 1:
+        raise ValueError(f"--test-size {share:g}; give a share from 0 to below 1.")
+    return share
+
+
+def _roles(
+    file: str | None,
+    demo: str | None,
+    dask: str | None,
+    label: str | None,
+    sensitive: list[str] | None,
+    favourable: str | None,
+) -> dict[str, Any]:
+    """Say what the columns are for; refuse a table of which that is not said."""
+    if dask is None and (file is None) == (demo is None):
+        raise ValueError("give a FILE, or --demo adult; one of the two.")
+    if dask is None and demo is not None:
+        label, sensitive, favourable = demo_table(demo, label, sensitive, favourable)
+    if label is None or not sensitive:
+        raise ValueError("name the columns: --label repaid --sensitive sex.")
+    return {"label": label, "sensitive": sensitive, "favourable": favourable}
+
+
+def _table(file: str | None, demo: str | None, delimiter: str | None, encoding: str | None) -> Any:
+    """Read the table, or take a dataset inside the package."""
+    from evenhand.workflow.compare import dataset_frame
+
+    return read_file(str(file), delimiter, encoding) if demo is None else dataset_frame(demo)
 
 
 def _pieces(
+    out: Path,
+    test: str | None,
     file: str | None,
     demo: str | None,
-    test: str | None,
     delimiter: str | None,
     encoding: str | None,
 ) -> list[Any]:
@@ -288,20 +206,38 @@ def _pieces(
         )
     for module in ("pyarrow", "dask", "distributed"):
         import_extra(module, "dask")
-    from evenhand.workflow.train_dask import find_pieces
+    from evenhand.workflow.dask_pieces import find_pieces
 
-    return find_pieces(file)
-
-
-def _train_on_dask(address: str, pieces: list[Any], settings: dict[str, Any]) -> Any:
-    from evenhand.workflow.train_dask import dask_client, train_pieces
-
-    with dask_client(None if address == HERE else address, most=len(pieces)):
-        return train_pieces(pieces, **settings)
+    pieces = find_pieces(file)
+    for piece in pieces:
+        check_writable(out, piece.path)
+    return pieces
 
 
-def _command() -> str:
-    return shlex.join(["evenhand", *sys.argv[1:]])
+def _fit(table: Any, settings: Any, dask: str | None, test: Any, before_fit: Any) -> Any:
+    """Train on a table, or on its pieces where Dask's workers are."""
+    if dask is None:
+        from evenhand.workflow.train import train_table
+
+        return train_table(table, settings, test=test, before_fit=before_fit)
+    from evenhand.workflow.dask_pieces import dask_client
+    from evenhand.workflow.train_dask import train_pieces
+
+    with dask_client(None if dask == HERE else dask, most=len(table)):
+        return train_pieces(table, settings, before_fit)
+
+
+def _write(saved: Any, out: Path, page: Path | None) -> dict[str, Any]:
+    """Write model and report together, and give the summary that both are of."""
+    from evenhand.persist.model_file import model_writer
+    from evenhand.views.report import render
+    from evenhand.workflow.summary import summarise
+
+    summary = summarise(saved)
+    text = render(summary).encode()
+    files = [] if page is None else [(page, lambda handle: handle.write(text))]
+    write_atomically(out, model_writer(saved.model, facts=saved.facts), *files)
+    return summary
 
 
 def demo_table(

@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.core.arrays import FloatArray, like, namespace
+from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy
-from evenhand.core.row_sums import float64_scores
-from evenhand.core.rows import Block, Rows
+from evenhand.core.rows import Rows
 from evenhand.engines.memory import MemoryRows
 from evenhand.frontier.bounds import ratio_bound
-from evenhand.frontier.histograms import by_iterate
+from evenhand.frontier.histograms import cut_counts
 from evenhand.frontier.points import COLUMNS, Frontier
 
-__all__ = ["HeldOut", "candidates", "count_points", "count_rows", "pool_folds"]
+__all__ = ["HeldOut", "candidates", "count_cuts", "count_points", "count_rows", "pool_folds"]
 
 
 @dataclass(frozen=True)
@@ -127,43 +126,16 @@ def count_rows(frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: i
     iterate = np.append(frontier.iterate, frontier.last.iterate)
     cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
     used, column = np.unique(iterate, return_inverse=True)
-    n_labels, n_columns = frontier.last.counts.shape[-1], rows.n_features + 1
-    W = np.ascontiguousarray(iterates[used].reshape(-1, n_columns).T)
-    return rows.sum(_point_counts, W, column, cut, n_groups, n_labels)
+    n_labels = frontier.last.counts.shape[-1]
+    return count_cuts(rows, iterates[used], column, cut, n_groups, n_labels)
 
 
-def _point_counts(
-    block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+def count_cuts(
+    rows: Rows, iterates: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
 ) -> FloatArray:
-    """Count what points predict: cuts on the scores of some iterates, ``column`` says which."""
-    xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
-    scores = by_iterate(float64_scores(block, W).T, outputs)
-    size = n_groups * n_labels**2
-    if cut.ndim == 2:
-        found, group = [], block.cell // n_labels
-        for at, c in zip(column.tolist(), like(cut, block.extra), strict=True):
-            if outputs == 1:
-                answer = scores[at, 0] > c[group]
-            else:
-                answer = xp.argmax(scores[at] - c[:, None], axis=0)
-            code = block.cell * n_labels + answer
-            found.append(xp.bincount(code, weights=block.weight, minlength=size))
-        counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
-        return counts.reshape(len(cut), n_groups, n_labels, n_labels)
-    counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
-    for j, s in enumerate(scores[:, 0]):
-        # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
-        points = np.flatnonzero(column == j)
-        points = points[np.argsort(cut[points], kind="stable")]
-        bins = len(points) + 1
-        code = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
-        found = xp.bincount(code, weights=block.weight, minlength=2 * n_groups * bins)
-        found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
-        below = xp.cumsum(found, axis=-1)
-        for i, point in enumerate(points.tolist()):
-            counts[point, ..., 0] = below[..., i]
-            counts[point, ..., 1] = below[..., -1] - below[..., i]
-    return counts
+    """Weight per cut × group × label × prediction; ``column`` says which iterate each cut is of."""
+    W = np.ascontiguousarray(iterates.reshape(-1, rows.n_features + 1).T)
+    return rows.sum(cut_counts, W, column, cut, n_groups, n_labels)
 
 
 def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> FloatArray:

@@ -31,6 +31,7 @@ __all__ = [
     "Grid",
     "Shape",
     "by_iterate",
+    "cut_counts",
     "cut_histograms",
     "cut_weights",
     "histogram_curves",
@@ -237,11 +238,44 @@ def histogram_curves(
 
 def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:
     """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
-    xp, found = namespace(block.y), []
-    # In float64, as predictions are.
-    for scores in by_iterate(float64_scores(block, W).T, shape.outputs):
-        answer = scores[0] > 0 if shape.outputs == 1 else xp.argmax(scores, axis=0)
-        code = block.cell * shape.labels + answer
-        size = shape.kinds * shape.labels**2
-        found.append(xp.bincount(code, weights=block.weight, minlength=size))
-    return xp.asarray(xp.stack(found), dtype=block.y.dtype)
+    n = W.shape[1] // shape.outputs
+    cut = np.zeros((n, shape.kinds if shape.outputs == 1 else shape.labels))
+    return cut_counts(block, W, np.arange(n), cut, shape.kinds, shape.labels).reshape(n, -1)
+
+
+def cut_counts(
+    block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+) -> FloatArray:
+    """Weight per cut × group × label × answer; ``column`` says of which iterate a cut is.
+
+    A cut is one number, one for each group, or one for each of many labels. Scores are in float64,
+    as predictions are.
+    """
+    xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
+    scores = by_iterate(float64_scores(block, W).T, outputs)
+    size = n_groups * n_labels**2
+    if cut.ndim == 2:
+        found, group = [], block.cell // n_labels
+        for at, c in zip(column.tolist(), like(cut, block.extra), strict=True):
+            if outputs == 1:
+                answer = scores[at, 0] > c[group]
+            else:
+                answer = xp.argmax(scores[at] - c[:, None], axis=0)
+            place = block.cell * n_labels + answer
+            found.append(xp.bincount(place, weights=block.weight, minlength=size))
+        counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
+        return counts.reshape(len(cut), n_groups, n_labels, n_labels)
+    counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
+    for j, s in enumerate(scores[:, 0]):
+        # The points of an iterate by rising cut: a row is positive at as many as its score exceeds.
+        points = np.flatnonzero(column == j)
+        points = points[np.argsort(cut[points], kind="stable")]
+        bins = len(points) + 1
+        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
+        found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
+        below = xp.cumsum(found, axis=-1)
+        for i, point in enumerate(points.tolist()):
+            counts[point, ..., 0] = below[..., i]
+            counts[point, ..., 1] = below[..., -1] - below[..., i]
+    return counts

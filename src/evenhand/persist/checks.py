@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.rates import AnyRate, WorstRate, overall_accuracy
+from evenhand.engines.chunks import MOST_ROWS
 from evenhand.frontier.bounds import margin_of, ratio_bound
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import COLUMNS, Frontier
-from evenhand.models.classifier import PLACES, FairClassifier
-from evenhand.models.inputs import MOST_ROWS
+from evenhand.models.classifier import FairClassifier
+from evenhand.models.settings import PLACES
 from evenhand.persist.archive import Limits
 from evenhand.tables.parse import check_written
 

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
-from evenhand.tables.encoder import MISSING, OTHER
+from evenhand.tables.encoder import OTHER
+from evenhand.tables.groups import MISSING
 from evenhand.tables.parse import MONTHS, WEEKDAYS, as_frame
 from evenhand.tables.pipeline import FairPipeline
 

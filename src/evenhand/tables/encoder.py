@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from evenhand.tables.groups import group_values
+from evenhand.tables.groups import MISSING, group_values
 from evenhand.tables.parse import (
     FEWEST_ROWS_OF_NAMES,
     MONTHS,
@@ -52,7 +52,7 @@ from evenhand.tables.telling import Target, draw_rows, look_like_codes, targets,
 __all__ = ["ColumnPlan", "TableEncoder"]
 
 
-MISSING, OTHER = "(missing)", "(other)"
+OTHER = "(other)"
 
 LARGEST = 1e100
 

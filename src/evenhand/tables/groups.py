@@ -25,6 +25,9 @@ from evenhand.tables.parse import (
 
 __all__ = ["group_values", "take_table_rows"]
 
+# What the group of rows without a value is called.
+MISSING = "(missing)"
+
 
 def group_values(
     X: Any,
@@ -105,6 +108,40 @@ def in_bins(values: pd.Series, edges: NDArray[np.float64]) -> pd.Series:
     numbers = values.to_numpy(dtype=np.float64)
     names = bin_names(edges)[np.searchsorted(edges, numbers, side="right")]
     return pd.Series(names, index=values.index, dtype=object).where(~np.isnan(numbers), None)
+
+
+def as_bins(values: pd.DataFrame, edges: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """Give sensitive columns with bins in place of the numbers that have edges."""
+    named = {name: in_bins(numbers_for_bins(values, name), edges[name]) for name in edges}
+    return values.assign(**named)
+
+
+def known_groups(
+    values: pd.DataFrame, missing_groups: str
+) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """Give the sensitive columns of the rows that are kept, and which rows those are.
+
+    ``missing_groups`` says what becomes of rows without a value: ``"error"``, ``"drop"`` or
+    ``"group"``.
+    """
+    if missing_groups not in ("error", "drop", "group"):
+        raise ValueError(f"missing_groups={missing_groups!r}; use 'error', 'drop' or 'group'.")
+    missing = values.isna()
+    known = ~missing.any(axis=1).to_numpy()
+    taken = values.columns[(values == MISSING).any()]
+    if missing_groups == "group" and len(taken):
+        raise ValueError(
+            f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
+            "rows without a value; rename it."
+        )
+    if known.all():
+        return values, known
+    if missing_groups == "error":
+        column = missing.columns[missing.any()][0]
+        raise ValueError(without_group(column, int(missing[column].sum())))
+    if missing_groups == "drop":
+        return values[known].reset_index(drop=True), known
+    return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
 
 
 def without_group(column: str, n: int) -> str:

@@ -17,15 +17,14 @@ from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
-from evenhand.tables.encoder import MISSING, TableEncoder, as_names
+from evenhand.tables.encoder import TableEncoder, as_names
 from evenhand.tables.groups import (
+    as_bins,
     bins_by_column,
     find_edges,
     group_values,
-    in_bins,
-    numbers_for_bins,
+    known_groups,
     take_table_rows,
-    without_group,
 )
 from evenhand.tables.parse import (
     BUILT_IN,
@@ -103,36 +102,13 @@ converged_, n_iter_, classes_, groups_, small_groups_
         tuple of (DataFrame, ndarray of bool)
             The sensitive columns of the rows that are kept, and which rows those are.
         """
-        if self.missing_groups not in ("error", "drop", "group"):
-            raise ValueError(
-                f"missing_groups={self.missing_groups!r}; use 'error', 'drop' or 'group'."
-            )
-        values = self._group_columns(X)
-        missing = values.isna()
-        known = ~missing.any(axis=1).to_numpy()
-        taken = values.columns[(values == MISSING).any()]
-        if self.missing_groups == "group" and len(taken):
-            raise ValueError(
-                f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
-                "rows without a value; rename it."
-            )
-        if known.all():
-            return values, known
-        if self.missing_groups == "error":
-            column = missing.columns[missing.any()][0]
-            raise ValueError(without_group(column, int(missing[column].sum())))
-        if self.missing_groups == "drop":
-            return values[known].reset_index(drop=True), known
-        return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
+        return known_groups(self._group_columns(X), self.missing_groups)
 
     def _group_columns(self, X: Any) -> pd.DataFrame:
         """Give the sensitive columns, of those with bins the bins, missing where a value is."""
         values = self._group_values(X)
         fitted = hasattr(self, "edges_")
-        edges = self.edges_ if fitted else find_edges(values, self.bins or {})
-        for name in edges:
-            values[name] = in_bins(numbers_for_bins(values, name), edges[name])
-        return values
+        return as_bins(values, self.edges_ if fitted else find_edges(values, self.bins or {}))
 
     def _group_values(self, X: Any) -> pd.DataFrame:
         """Give the sensitive columns, those with bins as numbers."""

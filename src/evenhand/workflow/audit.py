@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import RATES, Rate, overall_accuracy, wilson_interval
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.groups import take_table_rows
-from evenhand.tables.parse import (
-    NO_VALUE,
-    MissingWords,
-    as_frame,
-    check_words,
-    listed,
-)
+from evenhand.tables.parse import NO_VALUE, MissingWords, as_frame, check_words, listed
 from evenhand.workflow.labels import (
-    UNRELATED,
-    _as_number,
+    Columns,
     as_label,
+    as_number,
     check_roles,
-    depends,
     favourable_answer,
     favourable_label,
-    groups_of,
     joined,
     label_counts,
     label_values,
     plain_number,
 )
+from evenhand.workflow.missing_answers import binary_counts, missing_labels, unanswered
 
 __all__ = ["audit"]
 
@@ -45,20 +38,6 @@ NO_OUTCOME = frozenset(word.casefold() for word in NO_VALUE) | {
     *("blank", "empty", "missing", "open", "pending", "undecided", "undetermined", "unknown"),
     *("(blank)", "(missing)", "no outcome", "not available", "not known", "not yet known"),
 }
-
-
-def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rate of each group with its 95% interval."""
-    top, bottom = rate.fractions(counts)
-    low, high = wilson_interval(top, bottom)
-    return [
-        {
-            "value": plain_number(a / b if b else np.nan),
-            "low": plain_number(x),
-            "high": plain_number(y),
-        }
-        for a, b, x, y in zip(top, bottom, low, high, strict=True)
-    ]
 
 
 def audit(
@@ -96,13 +75,8 @@ def audit(
     privileged : str, optional
         A group: the ratio of each group's rate to that of this one is given as well. The verdict is
         about the smallest rate over the largest all the same.
-    missing_groups : {"error", "drop", "group"}, default="error"
-        What to do with rows without a group.
-    bins : int, sequence of float, or mapping of str to these, optional
-        Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
-    na, keep_na : sequence of str
-        Words that stand for a missing value, and columns in which they are values, as of
-        :class:`~evenhand.TableEncoder`.
+    missing_groups, bins, na, keep_na
+        As of :class:`~evenhand.workflow.settings.TrainSettings`.
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule.
     min_group_size : int, default=30
@@ -117,104 +91,139 @@ def audit(
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
     check_roles(label, sensitive)
-    n_rows = len(as_frame(X))
     missing = MissingWords.chosen(na, keep_na)
-    columns = [c for c in (label, prediction) if c is not None]
-    check_words(as_frame(X), [*sensitive, *columns], missing)
-    groups, kept = groups_of(X, sensitive, missing_groups, bins, missing)
+    named = [c for c in (label, prediction) if c is not None]
+    check_words(as_frame(X), [*sensitive, *named], missing)
+    groups, kept = Columns(label, sensitive, missing_groups, bins, missing).groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
-    what = str(prediction or label)
-    answers, known, labels, labelled = _answers_and_labels(X, label, prediction, missing)
-    classes = label_counts(labels)
-    good = favourable_label(classes, str(label or what), favourable)
-    names, group = group_codes(groups)
-    if len(names) < 2:
+    rows = _read(X, groups, label, prediction, favourable, missing)
+    if len(rows.names) < 2:
         raise ValueError(
-            f"{joined(sensitive)} has one group only, {names[0]!r}; at least two are compared."
+            f"{joined(sensitive)} has one group only, {rows.names[0]!r}; at least two are compared."
         )
-    z = group[known]
-    sizes = np.bincount(z, minlength=len(names))
-    large, number, small = compared_groups(names, sizes, min_group_size)
-    compared = number < len(large)
-    answer = answers.astype(str) == str(good)
-    every = _counts(z, answer, answer, len(names))
-    dropped = {"without a group": ~kept, f"without a value in {what!r}": ~known}
+    sizes = np.bincount(rows.z, minlength=len(rows.names))
+    large, number, small = compared_groups(rows.names, sizes, min_group_size)
+    every = binary_counts(rows.z, rows.answer, rows.answer, len(rows.names))
+    here = rows.of_groups(number, len(large))
+    what = str(prediction or label)
+    dropped = {"without a group": ~kept, f"without a value in {what!r}": ~rows.known}
     report: dict[str, Any] = {
-        "favourable_answer": favourable_answer(what, [str(good)]),
-        "n_rows": n_rows,
-        "n_rows_compared": int(sizes[compared].sum()),
+        "favourable_answer": favourable_answer(what, [str(rows.good)]),
+        "n_rows": len(kept),
+        "n_rows_compared": len(here.z),
         "dropped": [{"reason": r, "n": int(d.sum())} for r, d in dropped.items() if d.any()],
         "label": label,
         "prediction": prediction,
         "sensitive": list(sensitive),
-        "favourable": str(good),
+        "favourable": str(rows.good),
         "privileged": privileged,
         "tau": tau,
         "min_group_size": min_group_size,
         "groups": [str(n) for n in large.tolist()],
-        "sizes": sizes[compared].tolist(),
+        "sizes": np.bincount(here.z, minlength=len(large)).tolist(),
         "small_groups": [
-            {"group": str(name), "rows": int(n), "favourable": int(every[j, :, 1].sum())}
-            for j, (name, n) in enumerate(zip(names.tolist(), sizes, strict=True))
-            if not compared[j]
+            {"group": str(rows.names[j]), "rows": int(sizes[j]), "favourable": int(c[:, 1].sum())}
+            for j, c in enumerate(every)
+            if number[j] == len(large)
         ],
         "rows": {},
         "rates": {},
         "ratios": {},
-        "association": plain_number(_cramers_v(number[z][compared[z]], answer[compared[z]])),
+        "association": plain_number(_cramers_v(here.z, here.answer)),
     }
-    place = _privileged_place(privileged, names, large, small, sensitive, min_group_size)
-    counts = {"selection_rate": every[compared]}
-    rows = compared[z]
-    if favourable is not None or len(classes) > 2:
-        here = labels[rows[labelled]]
-        report |= _other_labels(here, good, unclear=str(label or what) not in missing.kept)
-    if label is not None and prediction is not None:
-        right = answers[labelled].astype(str) == labels.astype(str)
-        truth = labels.astype(str) == str(good)
-        counts |= _label_rates(number[z], answer, labelled, truth, right, len(large))
+    place = _privileged_place(privileged, rows.names, large, small, sensitive, min_group_size)
+    if favourable is not None or len(label_counts(rows.labels)) > 2:
+        unclear = str(label or what) not in missing.kept
+        report |= _other_labels(here.labels, rows.good, unclear=unclear)
+    counts = here.counts(len(large), with_labels=len(named) == 2)
+    if len(named) == 2:
         report["accuracy"] = plain_number(overall_accuracy(counts["accuracy"]))
     _add_rates(report, counts, place)
-    unanswered = _unlabelled_groups(names, group, known, every, report)
-    if prediction is None:
-        report["missing_labels"] = unanswered
-    else:
-        report["missing_predictions"] = unanswered
-        if label is not None:
-            report["missing_labels"] = _missing_labels(
-                number[z][rows], answer[rows], labelled[rows], counts, report
-            )
+    without = unanswered(rows.names, rows.group, rows.known, every, report)
+    report["missing_labels" if prediction is None else "missing_predictions"] = without
+    if len(named) == 2:
+        report["missing_labels"] = missing_labels(
+            here.z, here.answer, here.labelled, counts, report
+        )
     _add_verdict(report, every[sizes > 0] if small else None)
     return report
 
 
-def _answers_and_labels(
-    X: Any, label: str | None, prediction: str | None, missing: MissingWords
-) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]:
-    """Read the answers that are audited and the labels beside them.
+class _Rows(NamedTuple):
+    """Rows that have a group, of those the ones with an answer, and of these the ones with a label.
 
-    Returns
-    -------
-    tuple of ndarray
-        Answers of the rows that have one, and which rows those are; labels of those among them that
-        have one, and which of them those are. Of one column alone its values are both.
+    ``names`` are the groups, ``group`` each row's, and ``known`` says whether it has an answer.
+    Rows with one have their group in ``z``; ``answer`` says whether the answer is ``good``, and
+    ``labelled`` whether the row has a label. ``labels`` are those, and ``right`` says whether the
+    answer is the label. Of one column alone its values are both answers and labels.
     """
+
+    names: NDArray[Any]
+    group: NDArray[np.intp]
+    known: NDArray[np.bool_]
+    good: Any
+    z: NDArray[np.intp]
+    answer: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
+    labels: NDArray[Any]
+    right: NDArray[np.bool_]
+
+    def of_groups(self, number: NDArray[np.intp], n_groups: int) -> _Rows:
+        """Give the rows of groups whose new number is below ``n_groups``, by that number."""
+        z = number[self.z]
+        rows = z < n_groups
+        labelled = rows[self.labelled]
+        return self._replace(
+            z=z[rows],
+            answer=self.answer[rows],
+            labelled=self.labelled[rows],
+            labels=self.labels[labelled],
+            right=self.right[labelled],
+        )
+
+    def counts(self, n_groups: int, *, with_labels: bool) -> dict[str, NDArray[np.float64]]:
+        """Give the counts of each rate; those that need a label are of the rows that have one."""
+        counts = {"selection_rate": binary_counts(self.z, self.answer, self.answer, n_groups)}
+        if not with_labels:
+            return counts
+        z, answer = self.z[self.labelled], self.answer[self.labelled]
+        certain = binary_counts(z, self.labels.astype(str) == str(self.good), answer, n_groups)
+        # An answer is right if it is the label, which of many labels is more than being favourable
+        # or not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
+        accuracy = binary_counts(z, self.right, np.ones_like(self.right), n_groups)
+        names = [name for name in RATES if name != "selection_rate"]
+        return counts | {name: accuracy if name == "accuracy" else certain for name in names}
+
+
+def _read(
+    X: Any,
+    groups: pd.DataFrame,
+    label: str | None,
+    prediction: str | None,
+    favourable: str | None,
+    missing: MissingWords,
+) -> _Rows:
+    """Read the answers that are audited and the labels beside them."""
     both = label is not None and prediction is not None
     what = str(prediction or label)
     # A classifier that says the same to everybody may well be audited, beside labels.
     answers, known = label_values(X, what, least=1 if both else 2, missing=missing)
-    if not both:
-        return answers, known, answers, known[known]
-    X = X if known.all() else take_table_rows(X, known)
-    labels, labelled = label_values(X, str(label), missing=missing)
-    answers = _same_numbers(answers, labels)
-    strange = sorted(set(map(str, answers)) - set(map(str, labels)))
-    if strange:
-        raise ValueError(
-            f"column {what!r} has the value {strange[0]!r}, which column {label!r} has not "
-            f"({listed(np.unique(labels).tolist())})."
-        )
-    return answers, known, labels, labelled
+    labels, labelled = answers, known[known]
+    if both:
+        X = X if known.all() else take_table_rows(X, known)
+        labels, labelled = label_values(X, str(label), missing=missing)
+        answers = _same_numbers(answers, labels)
+        strange = sorted(set(map(str, answers)) - set(map(str, labels)))
+        if strange:
+            raise ValueError(
+                f"column {what!r} has the value {strange[0]!r}, which column {label!r} has not "
+                f"({listed(np.unique(labels).tolist())})."
+            )
+    good = favourable_label(label_counts(labels), str(label or what), favourable)
+    names, group = group_codes(groups)
+    answer = answers.astype(str) == str(good)
+    right = answers[labelled].astype(str) == labels.astype(str)
+    return _Rows(names, group, known, good, group[known], answer, labelled, labels, right)
 
 
 def _privileged_place(
@@ -237,30 +246,18 @@ def _privileged_place(
     return int(large.tolist().index(group))
 
 
-def _counts(
-    z: NDArray[Any], truth: NDArray[np.bool_], answer: NDArray[np.bool_], n_groups: int
-) -> NDArray[np.float64]:
-    """Count rows by group, truth and answer; those of groups beyond the last are left out."""
-    cells = np.bincount((z * 2 + truth) * 2 + answer, minlength=4 * n_groups)[: 4 * n_groups]
-    return cells.reshape(-1, 2, 2).astype(float)
-
-
-def _label_rates(
-    z: NDArray[Any],
-    answer: NDArray[np.bool_],
-    labelled: NDArray[np.bool_],
-    truth: NDArray[np.bool_],
-    right: NDArray[np.bool_],
-    n_groups: int,
-) -> dict[str, NDArray[np.float64]]:
-    """Give the counts of each rate that needs a label, of the rows that have one."""
-    z, answer = z[labelled], answer[labelled]
-    certain = _counts(z, truth, answer, n_groups)
-    # An answer is right if it is the label, which of many labels is more than being favourable or
-    # not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
-    accuracy = _counts(z, right, np.ones_like(right), n_groups)
-    names = [name for name in RATES if name != "selection_rate"]
-    return {name: accuracy if name == "accuracy" else certain for name in names}
+def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Rate of each group with its 95% interval."""
+    top, bottom = rate.fractions(counts)
+    low, high = wilson_interval(top, bottom)
+    return [
+        {
+            "value": plain_number(a / b if b else np.nan),
+            "low": plain_number(x),
+            "high": plain_number(y),
+        }
+        for a, b, x, y in zip(top, bottom, low, high, strict=True)
+    ]
 
 
 def _add_rates(
@@ -298,21 +295,14 @@ def _add_verdict(report: dict[str, Any], with_small: NDArray[np.float64] | None)
 def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str, Any]:
     """Count the labels that are not favourable, and name those that may be mistakes.
 
-    Parameters
-    ----------
-    labels : ndarray
-        The labels.
-    good : label
-        The favourable one.
-    unclear : bool
-        Whether a word such as "unknown" may stand for no label; not if a user has said that such
-        words are values.
+    ``unclear`` says whether a word such as "unknown" may stand for no label; not if a user has said
+    that such words are values.
     """
     rows = {str(label): n for label, n in label_counts(labels).items()}
     others = {label: n for label, n in rows.items() if label != str(good)}
     alike: dict[Any, dict[str, int]] = {}
     for label, n in rows.items():
-        number = _as_number(label)
+        number = as_number(label)
         key = "".join(label.split()).casefold() if number is None else number
         alike.setdefault(key, {})[label] = n
     return {
@@ -320,156 +310,6 @@ def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str
         "perhaps_missing": [w for w in others if unclear and w.casefold() in NO_OUTCOME],
         "alike_labels": [same for same in alike.values() if len(same) > 1],
     }
-
-
-def _unlabelled_groups(
-    names: NDArray[Any],
-    z: NDArray[Any],
-    known: NDArray[np.bool_],
-    counts: NDArray[np.float64],
-    report: Mapping[str, Any],
-) -> dict[str, Any] | None:
-    """Say how many rows of each group have no answer, and whether that goes with the group.
-
-    The answer is the prediction, or the label where that is audited alone. It does if a test says
-    so (Fisher's exact one of two groups, chi-squared of more), or if a group has no answer at all.
-    The rate is then judged only if no answers of the other rows could put its ratio on the other
-    side of τ.
-
-    Parameters
-    ----------
-    names : ndarray
-        The groups.
-    z : ndarray
-        Group of each row, with a label or without.
-    known : ndarray of bool
-        Which rows have a label.
-    counts : ndarray of shape (n_groups, 2, 2)
-        Counts of those that have.
-    report : mapping
-        What is known of the audit.
-    """
-    sizes = np.bincount(z, minlength=len(names))
-    # Groups that would be compared if all their rows had a label.
-    compared, number, _ = compared_groups(names, sizes, report["min_group_size"])
-    large = np.flatnonzero(number < len(compared))
-    table = np.bincount(z * 2 + known, minlength=2 * len(names)).reshape(-1, 2)[large]
-    rows, missing = table.sum(axis=1), table[:, 0]
-    if not missing.any():
-        return None
-    p, related = depends(table)
-    hits = counts[large, :, 1].sum(axis=1)
-    firm = _firm(hits / rows, (hits + missing) / rows, report["tau"])
-    return {
-        "n": int(missing.sum()),
-        "by_group": [
-            {"group": str(names[j]), "rows": int(n), "missing": int(m)}
-            for j, n, m in zip(large, rows, missing, strict=True)
-        ],
-        "p_value": p,
-        "related": related,
-        "not_judged": ["selection_rate"] if related and not firm else [],
-    }
-
-
-def _missing_labels(
-    z: NDArray[Any],
-    answer: NDArray[np.bool_],
-    labelled: NDArray[np.bool_],
-    counts: Mapping[str, NDArray[np.float64]],
-    report: Mapping[str, Any],
-) -> dict[str, Any] | None:
-    """Say how many rows with an answer have no label, and whether that goes with the answer.
-
-    It does if Fisher's exact test says so of all rows, or of those of a group (with Bonferroni's
-    correction), or if no row with one of the answers has a label: then rates that need a label are
-    of rows that were chosen by the answer itself. Such a rate is judged only if no labels of the
-    other rows could put its ratio on the other side of τ.
-
-    Parameters
-    ----------
-    z : ndarray
-        Group of each row.
-    answer, labelled : ndarray of bool
-        Whether its answer is favourable, and whether it has a label.
-    counts : mapping of str to ndarray
-        Counts of each rate.
-    report : mapping
-        What is known of the audit.
-    """
-    if labelled.all():
-        return None
-    groups = report["groups"]
-    tables = _counts(z, answer, labelled, len(groups)).astype(int)
-    p, pooled = depends(tables.sum(axis=0))
-    by_group = []
-    for name, table in zip(groups, tables, strict=True):
-        p_group, related = depends(table, UNRELATED / len(groups))
-        part = {"group": name, "rows": int(table.sum()), "missing": int(table[:, 0].sum())}
-        by_group.append(
-            part | {"by_prediction": _by_answer(table), "p_value": p_group, "related": related}
-        )
-    related = pooled or any(part["related"] for part in by_group)
-    return {
-        "n": int((~labelled).sum()),
-        "by_prediction": _by_answer(tables.sum(axis=0)),
-        "p_value": p,
-        "related": related,
-        "related_pooled": pooled,
-        "by_group": by_group,
-        "not_judged": [
-            name
-            for name, ratio in report["ratios"].items()
-            if related and name != "selection_rate" and ratio is not None
-            if not _firm(*_ends(RATES[name], counts[name], tables[:, :, 0]), report["tau"])
-        ],
-    }
-
-
-def _by_answer(table: NDArray[Any]) -> dict[str, dict[str, int]]:
-    """Give rows, and those without a label, of each answer."""
-    return {
-        name: {"rows": int(row.sum()), "missing": int(row[0])}
-        for name, row in zip(("others", "favourable"), table, strict=True)
-    }
-
-
-def _ends(
-    rate: Rate, counts: NDArray[np.float64], missing: NDArray[Any]
-) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-    """Give the least and the largest that each group's rate could be with all labels.
-
-    A rate rises or falls with each label that is filled in, so it is least and largest where the
-    labels missing with one answer are all alike.
-
-    Parameters
-    ----------
-    rate : Rate
-        The rate.
-    counts : ndarray of shape (n_groups, 2, 2)
-        Its counts of rows with a label.
-    missing : ndarray of shape (n_groups, 2)
-        Rows without one, by whether the answer is favourable.
-    """
-    if rate.name == "accuracy":  # whose counts have right and wrong ones in the second column
-        missing = np.column_stack([np.zeros(len(missing)), missing.sum(axis=1)])
-    found = []
-    for first, second in product((0, 1), repeat=2):
-        filled = counts.copy()
-        filled[:, first, 0] += missing[:, 0]
-        filled[:, second, 1] += missing[:, 1]
-        found.append(rate.per_group(filled))
-    return np.min(found, axis=0), np.max(found, axis=0)
-
-
-def _firm(low: NDArray[Any], high: NDArray[Any], tau: float) -> bool:
-    """Say whether the ratio is on one side of τ wherever between its ends each rate is."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        each = low[:, None] / high[None, :]
-        least = np.min(each[~np.eye(len(low), dtype=bool)])
-        most = high.min() / low.max()
-    tau -= 1e-12  # a quotient of quotients may be a hair less than what it stands for
-    return bool(least >= tau or most < tau)
 
 
 def _same_numbers(values: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:

@@ -13,16 +13,12 @@ from evenhand.core.groups import group_codes
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import take_table_rows
-from evenhand.tables.parse import (
-    MissingWords,
-    as_frame,
-    listed,
-)
+from evenhand.tables.parse import MissingWords, as_frame, listed
 from evenhand.workflow.labels import (
+    Columns,
     check_roles,
     favourable_answer,
     favourable_label,
-    groups_of,
     label_counts,
     labelled_rows,
 )
@@ -63,7 +59,7 @@ def compare_methods(
     X : pandas, polars or pyarrow table
         The table.
     label, sensitive, missing_groups, bins, na, keep_na
-        As of :func:`train`.
+        As of :class:`~evenhand.workflow.settings.TrainSettings`.
     favourable : str, optional
         As of :func:`audit`; the other labels are taken together.
     min_group_size : int, default=30
@@ -86,11 +82,10 @@ def compare_methods(
     if unknown:
         raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, PEERS))}.")
     check_roles(label, sensitive)
-    missing = MissingWords.chosen(na, keep_na)
-    X, y, dropped, _ = labelled_rows(X, label, sensitive, missing_groups, bins, missing)
+    columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    X, y, dropped, _ = labelled_rows(X, columns)
     good = favourable_label(label_counts(y), label, favourable)
-    groups, _ = groups_of(X, sensitive, missing_groups, bins, missing)
-    names, z = group_codes(groups)
+    names, z = group_codes(columns.groups(X)[0])
     sizes = np.bincount(z)
     judged = (sizes * TEST_SIZE).astype(int)
     large, number, small = compared_groups(names, judged, min_group_size, " to test on")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact
 
 from evenhand.core.groups import group_codes, zero_one
-from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.groups import bins_by_column, take_table_rows
+from evenhand.tables.groups import (
+    as_bins,
+    bins_by_column,
+    find_edges,
+    group_values,
+    known_groups,
+    take_table_rows,
+)
 from evenhand.tables.parse import (
     BUILT_IN,
     MissingWords,
@@ -25,7 +30,6 @@ from evenhand.tables.parse import (
     listed,
     read_texts,
 )
-from evenhand.tables.pipeline import FairPipeline
 
 __all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
 
@@ -99,8 +103,8 @@ def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
     for value in values:
         if str(value) == text:
             return value
-    number = _as_number(text)
-    equal = [value for value in values if number is not None and _as_number(value) == number]
+    number = as_number(text)
+    equal = [value for value in values if number is not None and as_number(value) == number]
     if len(equal) == 1:
         return equal[0]
     raise ValueError(
@@ -108,7 +112,7 @@ def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
     )
 
 
-def _as_number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
     try:
         return float(str(value))
     except ValueError:
@@ -185,27 +189,26 @@ def favourable_of(saved: SavedModel) -> str:
     return favourable_answer(saved.facts.get("label", "label"), labels)
 
 
-def groups_of(
-    X: Any,
-    sensitive: Sequence[str],
-    missing_groups: str,
-    bins: Any = None,
-    missing: MissingWords = BUILT_IN,
-) -> tuple[Any, Any]:
-    """Group of each row that has one, and which rows those are."""
-    bins = bins_by_column(bins, sensitive)
-    pipeline = FairPipeline(
-        [
-            ("encoder", TableEncoder(na=missing.words, keep_na=missing.kept)),
-            ("classifier", FairClassifier()),
-        ],
-        sensitive_features=list(sensitive),
-        missing_groups=missing_groups,
-        bins=bins,
-    )
-    values, known = pipeline.groups(X)
-    check_groups(values, bins)
-    return (values if values.shape[1] > 1 else values.iloc[:, 0]), known
+class Columns(NamedTuple):
+    """Which columns of a table hold labels and groups, and how these are read."""
+
+    label: str | None
+    sensitive: Sequence[str]
+    missing_groups: str = "error"
+    bins: Any = None
+    missing: MissingWords = BUILT_IN
+
+    def group_columns(self, X: Any) -> pd.DataFrame:
+        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
+        bins = bins_by_column(self.bins, self.sensitive)
+        values = group_values(X, self.sensitive, numbers=list(bins), missing=self.missing)
+        return as_bins(values, find_edges(values, bins))
+
+    def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Group of each row that has one, and which rows those are."""
+        values, kept = known_groups(self.group_columns(X), self.missing_groups)
+        check_groups(values, bins_by_column(self.bins, self.sensitive))
+        return values, kept
 
 
 def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
@@ -305,22 +308,18 @@ def whom_left_out(
     return {"whom": f"{', '.join(each)}: who has a label depends on the group"}
 
 
-def labelled_rows(
-    X: Any,
-    label: str,
-    sensitive: Sequence[str],
-    missing_groups: str,
-    bins: Any,
-    missing: MissingWords,
-) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
+def labelled_rows(X: Any, columns: Columns) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
     """Rows that have a label and a group, their labels, what was left out, rows with no label."""
-    check_words(as_frame(X), [label, *sensitive], missing)
-    groups, kept = groups_of(X, sensitive, missing_groups, bins, missing)
-    dropped = [{"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())}]
+    label, sensitive = str(columns.label), columns.sensitive
+    check_words(as_frame(X), [label, *sensitive], columns.missing)
+    groups, kept = columns.groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
-    y, known = label_values(X, label, missing=missing)
-    dropped.append({"reason": f"without a value in {label!r}", "n": int((~known).sum())})
-    dropped[-1] |= whom_left_out(groups, known)
+    y, known = label_values(X, label, missing=columns.missing)
+    dropped = [
+        {"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())},
+        {"reason": f"without a value in {label!r}", "n": int((~known).sum())}
+        | whom_left_out(groups, known),
+    ]
     unlabelled = None if known.all() else take_table_rows(X, ~known)
     X = X if known.all() else take_table_rows(X, known)
     return X, y, [d for d in dropped if d["n"]], unlabelled

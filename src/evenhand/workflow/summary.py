@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.rates import Rate, WorstRate
+from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.pipeline import FairPipeline
-from evenhand.workflow.labels import UNEVEN, depends, favourable_answer, plain_number
+from evenhand.workflow.labels import favourable_answer, plain_number
+from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
 from evenhand.workflow.wording import as_options
 
 __all__ = ["rate_of", "summarise"]
@@ -33,46 +34,18 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
     """
     pipeline, facts = saved.model, saved.facts
     model: FairClassifier = pipeline[-1]
-    answers, rate = model.answers_, model._rate
-    n_train = int(facts["n_train"])
-    parts = [{"key": "train", "title": "training rows", "n": n_train, "weighted": False}]
-    test = facts.get("test_counts")
-    if test is not None:
-        parts.append(
-            {"key": "test", "title": "test rows", "n": int(facts["n_test"]), "weighted": False}
-        )
-    keys = [part["key"] for part in parts]
-    points = [
-        {
-            "accuracy": plain_number(answers.accuracy[i]),
-            "rate": plain_number(answers.rate[i]),
-            "reach": plain_number(answers.reach[i]),
-            "counts": {key: facts[f"{key}_counts"][i] for key in keys},
-        }
-        for i in range(len(answers))
-    ]
-    chosen = answers.find(float(np.max(model.tau)))
+    parts = [part for part in ("train", "test") if facts.get(f"{part}_counts") is not None]
+    points, chosen = _points(model, facts, parts), model.answers_.find(float(np.max(model.tau)))
     # Behind the answers stand the counts of the last iterate, which is kept if there are none.
-    saved_counts = {key: facts[f"{key}_counts"][-1] for key in keys}
-    curves = model.trajectory_.to_frame()
-    names = ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+    place = -1 if chosen is None else chosen
     use = group_use(pipeline)
+    titles = {"train": "training rows", "test": "test rows"}
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
         "needs_group": bool(use),
         "group_use": use,
-        "asked": {
-            "label": facts["label"],
-            "favourable": facts["favourable"],
-            "sensitive": facts["sensitive"],
-            "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
-            "taus": [float(t) for t in np.atleast_1d(model.tau)],
-            "confidence": model._confidence,
-            "selection": model.selection,
-            "delta": model._certify,
-            "earlier_taus": facts.get("earlier_taus", []),
-        },
+        "asked": _asked(model, facts),
         "reached": {
             "feasible": bool(model.feasible_),
             "rate": plain_number(model.rate_),
@@ -81,54 +54,34 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
             "where": model._where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
-        "rate": {
-            "name": rate.ratio_name,
-            "parts": [
-                {
-                    "name": part.name,
-                    "numerator": [list(c) for c in part.numerator],
-                    "denominator": [list(c) for c in part.denominator],
-                    "share": float(share),
-                }
-                for part, share in zip(rate.parts, rate.shares, strict=True)
-            ],
-        },
+        "rate": _rate(model._rate),
         "groups": [str(g) for g in model.groups_.tolist()],
         "labels": [str(v) for v in model._labels.tolist()],
-        "parts": parts,
+        "parts": [
+            {"key": part, "title": titles[part], "n": int(facts[f"n_{part}"]), "weighted": False}
+            for part in parts
+        ],
         "points": points,
         "chosen": chosen,
         "saved": {
             "accuracy": plain_number(model.accuracy_),
             "rate": plain_number(model.rate_),
             "reach": plain_number(model.rate_bound_),
-            "counts": saved_counts if chosen is None else points[chosen]["counts"],
+            "counts": _counts(facts, parts, place),
         },
         "tau": float(np.max(model.tau)),
         "plain": {
             "counts": facts["plain"]["counts"],
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
         },
-        "curves": {
-            name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
-            for name in names
-        },
+        "curves": _curves(model),
         "weights": _changed_weights(pipeline, facts["plain"]["weights"]),
-        "data": {
-            "rows": int(facts["n_rows"]),
-            "rows_dropped": facts["rows_dropped"],
-            "decisions": _decisions(pipeline, facts["label"], facts["sensitive"]),
-            "small_groups": {str(g): int(n) for g, n in model.small_groups_.items()},
-            # Which models of earlier versions have not.
-            "stand_ins": facts.get("stand_ins", []),
-            "fingerprint": facts["fingerprint"],
-        },
+        "data": _data(pipeline, facts),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     if "unlabelled" in facts:
-        place = -1 if chosen is None else chosen
-        summary["unlabelled"] = _unlabelled(summary, facts)
-        summary["all_rows"] = _all_rows(summary, facts, place)
+        summary["unlabelled"] = unlabelled_by_group(summary, facts)
+        summary["all_rows"] = over_all_rows(summary, facts, place)
     return summary
 
 
@@ -155,88 +108,73 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
 
 
-def _unlabelled(summary: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Say how many rows of each group have no label, and whether that goes with the group.
-
-    It does if shares differ by more than 1 in 100 between groups, or by what chance seldom does:
-    Fisher's exact test of two groups, the chi-squared test of more.
-    """
-    about = facts["unlabelled"]
-    missing = np.array(about["rows"])
-    counts = [summary["saved"]["counts"][part] for part in about["parts"]]
-    rows = missing + np.sum(counts, axis=(0, 2, 3)).astype(int)
-    names = [*summary["groups"], "groups with too few labels to compare"][: len(rows)]
-    n = len(summary["groups"])
-    shares = missing[:n] / rows[:n]
-    p, related = depends(np.column_stack([missing, rows - missing])[:n])
+def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the user asked for."""
     return {
-        "n": int(missing.sum()) + about["other_groups"],
-        "groups": {
-            name: {"rows": int(r), "missing": int(m)}
-            for name, r, m in zip(names, rows, missing, strict=True)
-        },
-        # Groups of which no row has a label.
-        "other_groups": about["other_groups"],
-        "p_value": p,
-        # Groups that have rows enough, and too few labels to be compared.
-        "uncompared": about.get("uncompared", {}),
-        "related": bool(
-            related or np.ptp(shares) > UNEVEN or about["other_groups"] or about.get("uncompared")
-        ),
+        "label": facts["label"],
+        "favourable": facts["favourable"],
+        "sensitive": facts["sensitive"],
+        "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
+        "taus": [float(t) for t in np.atleast_1d(model.tau)],
+        "confidence": model._confidence,
+        "selection": model.selection,
+        "delta": model._certify,
+        "earlier_taus": facts.get("earlier_taus", []),
     }
 
 
-def _all_rows(
-    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int
-) -> dict[str, Any] | None:
-    """Give the rates that need no label over all rows of the table, with a label or without.
+def _rate(rate: AnyRate) -> dict[str, Any]:
+    """Give a rate as plain values: of each part its cells and its share of the target."""
+    parts = [
+        {
+            "name": part.name,
+            "numerator": [list(c) for c in part.numerator],
+            "denominator": [list(c) for c in part.denominator],
+            "share": float(share),
+        }
+        for part, share in zip(rate.parts, rate.shares, strict=True)
+    ]
+    return {"name": rate.ratio_name, "parts": parts}
 
-    None if no rate is such a one, or if rows without a label were not counted.
-    """
-    about = facts["unlabelled"]
-    labels = range(len(summary["labels"]))
-    if "unlabelled_counts" not in facts:
-        if any(about["rows"]):
-            return None
-        extra = np.zeros(np.shape(facts["train_counts"][point]))
-    else:
-        extra = np.array(facts["unlabelled_counts"][point])
-    counts = extra + sum(np.array(summary["saved"]["counts"][part]) for part in about["parts"])
-    compared = counts[: len(summary["groups"])]
-    found = []
-    for part, rate in zip(summary["rate"]["parts"], rate_of(summary).parts, strict=True):
-        top, bottom = set(rate.numerator), set(rate.denominator)
-        answers = {p for _, p in top}
-        if len(bottom) != len(labels) ** 2 or top != {(y, p) for y in labels for p in answers}:
-            continue
-        ratio, tau = plain_number(rate.ratio(compared)), summary["tau"] * part["share"]
-        found.append(
-            {
-                "name": part["name"],
-                "answer": [summary["labels"][p] for p in sorted(answers)],
-                "groups": {
-                    group: plain_number(value)
-                    for group, value in zip(
-                        summary["groups"], rate.per_group(compared), strict=True
-                    )
-                },
-                "ratio": ratio,
-                "tau": tau,
-                "reached": ratio is not None and ratio >= tau,
-            }
-        )
-    if not found:
-        return None
-    worst = min(
-        found, key=lambda one: np.inf if one["ratio"] is None else one["ratio"] / one["tau"]
-    )
-    uncompared = about.get("uncompared", {})
+
+def _points(
+    model: FairClassifier, facts: Mapping[str, Any], parts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Give figures and counts of every point that answers some target."""
+    answers = model.answers_
+    return [
+        {
+            **{n: plain_number(getattr(answers, n)[i]) for n in ("accuracy", "rate", "reach")},
+            "counts": _counts(facts, parts, i),
+        }
+        for i in range(len(answers))
+    ]
+
+
+def _counts(facts: Mapping[str, Any], parts: Sequence[str], i: int) -> dict[str, Any]:
+    """Give the counts of one point on the rows of each part."""
+    return {part: facts[f"{part}_counts"][i] for part in parts}
+
+
+def _curves(model: FairClassifier) -> dict[str, list[Any]]:
+    """Give what the figures of the iterates were during the fit."""
+    curves = model.trajectory_.to_frame()
     return {
-        "n": int(compared.sum()),
-        "ratio": worst["ratio"],
-        "rates": found,
-        "uncompared": uncompared,
-        "reached": all(one["reached"] for one in found) and not uncompared,
+        name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
+        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+    }
+
+
+def _data(pipeline: FairPipeline, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what became of rows and columns."""
+    return {
+        "rows": int(facts["n_rows"]),
+        "rows_dropped": facts["rows_dropped"],
+        "decisions": _decisions(pipeline, facts["label"], facts["sensitive"]),
+        "small_groups": {str(g): int(n) for g, n in pipeline[-1].small_groups_.items()},
+        # Which models of earlier versions have not.
+        "stand_ins": facts.get("stand_ins", []),
+        "fingerprint": facts["fingerprint"],
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.rates import FloatArray, Rate, WorstRate, overall_accuracy, wilson_interval
+from evenhand.core.arrays import FloatArray
+from evenhand.core.rates import Rate, WorstRate, overall_accuracy, wilson_interval
 from evenhand.views.formats import VISIBLE_RATE, fixed
 from evenhand.views.report.drawings import chart_limits, nice_top
 from evenhand.views.report.phrases import PART_WORDS, PHRASES

@@ -1,0 +1,146 @@
+"""What is written down after a fit: facts, and counts of plain logistic regression and of answers.
+
+Counts are sums over :class:`~evenhand.core.rows.Rows`, in memory or with Dask's workers.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand._extras import package_version
+from evenhand.core.row_sums import float64_scores
+from evenhand.core.rows import Block, Rows, as_columns
+from evenhand.engines.memory import MemoryRows
+from evenhand.frontier.held_out import count_cuts, count_rows
+from evenhand.models.classifier import FairClassifier
+from evenhand.models.inputs import code_known_groups
+from evenhand.persist.model_file import SavedModel
+from evenhand.tables.encoder import as_names
+from evenhand.tables.pipeline import FairPipeline
+
+__all__ = ["add_answers", "best_cut", "group_numbers", "n_kinds", "rows_in_memory", "with_counts"]
+
+FloatArray = NDArray[np.float64]
+
+# Cuts among which the best of plain logistic regression is sought if rows are elsewhere, in
+# log-odds.
+CUTS = np.arange(-1000, 1001) / 100
+
+
+def with_counts(
+    pipeline: FairPipeline, facts: Mapping[str, Any], parts: Mapping[str, Rows | None], *more: str
+) -> SavedModel:
+    """Give a fitted pipeline with what a report needs: facts, and counts on the rows of each part.
+
+    ``parts`` are "train" and "test", which may be None; ``more`` are packages whose versions are
+    written down beside those that every training uses.
+    """
+    model: FairClassifier = pipeline[-1]
+    present = {part: rows for part, rows in parts.items() if rows is not None}
+    used = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", *more)
+    written: dict[str, Any] = {
+        **facts,
+        "sensitive": as_names(pipeline.sensitive_features),
+        **{f"n_{part}": 0 if rows is None else rows.n_samples for part, rows in parts.items()},
+        "favourable": [str(model._labels[c]) for c in model.frontier_.favourable],
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {p: package_version(p) for p in used},
+        "plain": _plain(model, present),
+    }
+    for part, rows in present.items():
+        add_answers(written, part, model, rows)
+    return SavedModel(pipeline, written)
+
+
+def n_kinds(model: FairClassifier) -> int:
+    """How many groups are counted: those that are compared, and one of all rows of small ones."""
+    return len(model.groups_) + bool(model.small_groups_)
+
+
+def group_numbers(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.intp]:
+    """Group of each row as the classifier numbers them; an unknown one is an error."""
+    small, edges = model.small_groups_, model._edges
+    return code_known_groups(
+        "the model", model.groups_, groups, len(groups), small=small, edges=edges
+    )
+
+
+def rows_in_memory(pipeline: FairPipeline, X: Any, y: NDArray[Any]) -> MemoryRows:
+    """Encode a table, and number its groups and labels as the classifier does."""
+    model = pipeline[-1]
+    number = {label: i for i, label in enumerate(model._labels.tolist())}
+    codes = [number[label] for label in y.tolist()]
+    z = group_numbers(model, pipeline.groups(X)[0])
+    columns = as_columns(len(y), codes, z, n_labels=len(number))
+    return MemoryRows(pipeline[:-1].transform(X), columns)
+
+
+def add_answers(facts: dict[str, Any], part: str, model: FairClassifier, rows: Rows) -> None:
+    """Write down what every point that answers some target predicts for the rows of a part."""
+    answers = model.answers_
+    facts["answers"] = len(answers)
+    points = answers.points.take(answers.index)
+    counts = count_rows(points, model.trajectory_.iterates, rows, n_kinds(model))
+    facts[f"{part}_counts"] = counts.tolist()
+
+
+def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
+    """Count what plain logistic regression, where the fit began, predicts: at 0 and its best cut.
+
+    The best cut is that of the training rows; many labels have none.
+    """
+    w, n_labels = model.trajectory_.iterates[:1], len(model.classes_)
+    plain: dict[str, Any] = {"weights": w[0].tolist(), "counts": {}}
+    cuts = np.zeros((1, n_labels))
+    if n_labels == 2:
+        cuts = np.array([0.0, _best_cut_on(parts["train"], w[0])])
+        plain["best_cut"] = {"cut": float(cuts[1]), "counts": {}}
+    column = np.zeros(len(cuts), dtype=np.intp)
+    for part, rows in parts.items():
+        counts = count_cuts(rows, w, column, cuts, n_kinds(model), n_labels).astype(int).tolist()
+        plain["counts"][part] = counts[0]
+        if n_labels == 2:
+            plain["best_cut"]["counts"][part] = counts[1]
+    return plain
+
+
+def _best_cut_on(rows: Rows, w: FloatArray) -> float:
+    """Find the most accurate cut: of rows in memory among all, else among ``CUTS``."""
+    if not isinstance(rows, MemoryRows):
+        return best_cut(CUTS, rows.sum(_block_gains, w, CUTS))
+    scores, cell = rows.collect(_scores_and_cells, w)
+    s = np.unique(scores)
+    cuts = np.unique([0.0, s[0] - 1, *(s[:-1] + np.diff(s) / 2), s[-1]])
+    return best_cut(cuts, _cut_gains(scores, cell, cuts))
+
+
+def _scores_and_cells(block: Block, w: FloatArray) -> FloatArray:
+    return np.stack([float64_scores(block, w), block.cell])
+
+
+def _block_gains(block: Block, w: FloatArray, cuts: FloatArray) -> FloatArray:
+    return _cut_gains(float64_scores(block, w), block.cell, cuts)
+
+
+def _cut_gains(scores: FloatArray, cell: NDArray[Any], cuts: FloatArray) -> FloatArray:
+    """Give how many more rows are right when the cut rises to each of ``cuts`` from the one before.
+
+    The last number is of the rows above all cuts. Odd cells are those of the favourable label.
+    """
+    gain = np.where(cell % 2 == 1, -1.0, 1.0)
+    gains = np.bincount(np.searchsorted(cuts, scores), weights=gain, minlength=len(cuts) + 1)
+    return gains.astype(np.float64)
+
+
+def best_cut(cuts: FloatArray, gains: FloatArray) -> float:
+    """Find the most accurate of rising cuts; 0, which is among them, if no other is better."""
+    right = np.cumsum(gains)[:-1]
+    i = int(np.argmax(right))
+    return float(cuts[i]) if right[i] > right[np.searchsorted(cuts, 0.0)] else 0.0

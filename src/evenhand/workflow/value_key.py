@@ -1,0 +1,136 @@
+"""Which group and label the values of a table in pieces mean, numbered as in memory.
+
+The pieces count the combinations of values; the key is made of all counts in one place, and each
+piece is read by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from evenhand.core.groups import group_codes
+from evenhand.tables.groups import MISSING, without_group
+from evenhand.tables.parse import as_frame, count_words, read_texts
+from evenhand.workflow.dask_pieces import Piece, read_piece
+from evenhand.workflow.labels import Columns, check_groups, joined, label_values, whom_left_out
+
+__all__ = ["Key", "count_values", "look_up", "make_key"]
+
+# Rows of a label of a group that are fewer are all fitted to, or the test might take every one.
+RARE = 10
+
+
+class Kind(NamedTuple):
+    """Numbers of a group and of a label, and whether both have too few rows to be divided."""
+
+    group: int
+    label: int
+    rare: bool
+
+
+LEFT_OUT = Kind(-1, -1, False)
+
+
+class Key(NamedTuple):
+    """What values of the sensitive columns and, behind them, of the label mean.
+
+    Rows whose values ``kinds`` has not are left out.
+    """
+
+    kinds: dict[tuple[Any, ...], Kind]
+    groups: NDArray[Any]
+    labels: NDArray[Any]
+
+
+def _combinations(
+    frame: pd.DataFrame, columns: Columns
+) -> tuple[list[tuple[Any, ...]], NDArray[np.intp]]:
+    """Distinct values of the sensitive columns and of the label, and the number of each row's."""
+    values = columns.group_columns(frame).astype(object)
+    values.columns = pd.RangeIndex(values.shape[1])
+    texts = read_texts(as_frame(frame)[str(columns.label)], columns.missing)
+    values[values.shape[1]] = pd.Series(texts, dtype=object)
+    number = values.groupby(list(values.columns), dropna=False, sort=False).ngroup().to_numpy()
+    first = np.unique(number, return_index=True)[1]
+    distinct = values.iloc[first].itertuples(index=False, name=None)
+    return [tuple(None if pd.isna(v) else v for v in one) for one in distinct], number
+
+
+def count_values(
+    piece: Piece, columns: Columns
+) -> tuple[Counter[tuple[Any, ...]], dict[str, Counter[str]]]:
+    """Count the combinations in a piece, and of each column the words that stand for no value."""
+    names = [*columns.sensitive, str(columns.label)]
+    frame = read_piece(piece, names).to_pandas()
+    distinct, number = _combinations(frame, columns)
+    seen = as_frame(frame)
+    words = {name: count_words(seen[name], columns.missing) for name in names}
+    return Counter(dict(zip(distinct, np.bincount(number).tolist(), strict=True))), words
+
+
+def _column(values: Sequence[Any]) -> pd.Series:
+    """Numbers as pandas has them, all else as it is."""
+    series = pd.Series(values)
+    return series if series.dtype.kind in "iuf" else pd.Series(values, dtype=object)
+
+
+def make_key(
+    counts: Mapping[tuple[Any, ...], int], columns: Columns
+) -> tuple[Key, list[dict[str, Any]], tuple[pd.DataFrame, NDArray[Any]]]:
+    """Give groups and labels their numbers, as in memory; say how many rows are left out.
+
+    Last come the groups of rows without a label, and how many rows each stands for.
+    """
+    names, label = columns.sensitive, str(columns.label)
+    distinct, n = list(counts), np.array(list(counts.values()))
+    values = pd.DataFrame({name: _column([d[j] for d in distinct]) for j, name in enumerate(names)})
+    missing = values.isna()
+    kept = ~missing.any(axis=1).to_numpy()
+    if columns.missing_groups == "error" and not kept.all():
+        column = missing.columns[missing.any()][0]
+        raise ValueError(without_group(column, int(n[missing[column]].sum())))
+    if columns.missing_groups == "group":
+        values = values.astype(object).where(~missing, MISSING)
+        kept = np.ones(len(distinct), dtype=bool)
+    check_groups(values[kept], columns.bins)
+    dropped = [{"reason": f"without a value in {joined(names)!r}", "n": int(n[~kept].sum())}]
+    rows = np.flatnonzero(kept)
+    texts = pd.DataFrame({label: [distinct[i][-1] for i in rows]}, dtype=object)
+    y, known = label_values(texts, label, missing=columns.missing)
+    dropped.append({"reason": f"without a value in {label!r}", "n": int(n[rows[~known]].sum())})
+    compared = values.iloc[rows] if len(names) > 1 else values.iloc[rows, 0]
+    dropped[-1] |= whom_left_out(compared, known, n[rows])
+    unlabelled = values.iloc[rows[~known]].reset_index(drop=True), n[rows[~known]]
+    rows = rows[known]
+    groups, z = group_codes(values.iloc[rows])
+    labels, y = np.unique(y, return_inverse=True)
+    cell = z * len(labels) + y
+    rare = (np.bincount(cell, weights=n[rows]) < RARE)[cell]
+    kinds = {
+        distinct[i]: Kind(*kind)
+        for i, *kind in zip(rows, z.tolist(), y.tolist(), rare.tolist(), strict=True)
+    }
+    return Key(kinds, groups, labels), [d for d in dropped if d["n"]], unlabelled
+
+
+class Known(NamedTuple):
+    """Of the rows of a piece: which are kept, and of these label, group, and whether it is rare."""
+
+    kept: NDArray[np.bool_]
+    y: NDArray[Any]
+    groups: NDArray[Any]
+    rare: NDArray[np.bool_]
+
+
+def look_up(frame: pd.DataFrame, columns: Columns, key: Key) -> Known:
+    """Read groups and labels of a piece by the key."""
+    distinct, number = _combinations(frame, columns)
+    group, y, rare = np.array([key.kinds.get(d, LEFT_OUT) for d in distinct])[number].T
+    kept = group >= 0
+    return Known(kept, key.labels[y[kept]], key.groups[group[kept]], rare[kept].astype(bool))
