@@ -111,7 +111,7 @@ def measured(seed):
     points = figures(candidates(front), iterates, *where)
     return facts, {
         "candidates": points,
-        "sure first": points.iloc[: len(front.wary)],
+        "sure first": points.iloc[: len(front.conservative)],
         "luck": figures(lucky.frontier_, lucky.trajectory_.iterates, *where),
     }
 

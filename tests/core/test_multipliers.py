@@ -17,7 +17,9 @@ from evenhand.core.updates import normal
 from evenhand.engines.memory import make_oracle
 
 PATHS = {name: record.path for name, record in SOLVERS.items() if record.path is not None}
-LINEAR = [name for name in NOTIONS if all(r.fixed_denominator for r in NOTIONS[name](2).rate.parts)]
+LINEAR = [
+    name for name in NOTIONS if all(r.fixed_denominator for r in NOTIONS[name](2).rate.components)
+]
 OTHERS = [name for name in NOTIONS if name not in LINEAR]
 
 
@@ -33,7 +35,7 @@ def problem_oracle(notion="statistical_parity", data=None, **kwargs):
 
 
 def multipliers(oracle, seed=3, size=0.6):
-    shape = (len(oracle.notion.rate.parts), oracle.n_groups)
+    shape = (len(oracle.notion.rate.components), oracle.n_groups)
     return size * np.random.default_rng(seed).standard_normal(shape)
 
 
@@ -103,7 +105,7 @@ def test_cost_sensitive_against_logistic_regression(notion, weighted):
     start = np.zeros(oracle.n_weights)
     found, _ = minimize_loss(view, start, max_iter=500, callback=lambda i: None, tol=1e-9)
     worth = 2.0 * y - 1
-    for rate, k in zip(oracle.notion.rate.parts, kappa, strict=True):
+    for rate, k in zip(oracle.notion.rate.components, kappa, strict=True):
         hit = {p: np.array([(label, p) in rate.numerator for label in y]) for p in (0, 1)}
         worth = worth - k[z] * (hit[1].astype(float) - hit[0])
     exact = LogisticRegression(C=1 / (0.01 * weight.sum()), tol=1e-10, max_iter=10_000)

@@ -99,15 +99,15 @@ def test_gradients_of_a_quantity_and_of_rows_in_no_group(name):
     check_gradients(make_oracle(X, y, z, notion=NOTIONS[name](2), mu=3.0, n_groups=3, quantity=age))
 
 
-SINGLE = [name for name in NOTION_NAMES if len(NOTIONS[name](2).parts) == 1]
+SINGLE = [name for name in NOTION_NAMES if len(NOTIONS[name](2).components) == 1]
 
 
 def test_equalized_odds_is_two_notions():
     assert set(NOTION_NAMES) - set(SINGLE) == {"equalized_odds"}
     notion = NOTIONS["equalized_odds"](2)
-    assert [part.name for part in notion.parts] == ["equal_opportunity", "predictive_equality"]
+    assert [part.name for part in notion.components] == ["equal_opportunity", "predictive_equality"]
     assert notion.name == notion.rate.name == "equalized_odds"
-    assert notion.rate.parts == EQUALIZED_ODDS.parts
+    assert notion.rate.components == EQUALIZED_ODDS.components
 
 
 @pytest.mark.parametrize(("a", "b"), itertools.combinations(SINGLE, 2))
@@ -277,7 +277,7 @@ def test_the_worst_rate_by_hand():
     # true positive rates 3/4 and 2/4, false positive rates 1/4 and 2/4
     counts = np.array([[[3.0, 1], [1, 3]], [[2, 2], [2, 2]]])
     assert EQUALIZED_ODDS.ratio(counts) == pytest.approx(0.5)
-    tpr, fpr = EQUALIZED_ODDS.parts
+    tpr, fpr = EQUALIZED_ODDS.components
     assert EQUALIZED_ODDS.log_ratio_error(counts) == fpr.log_ratio_error(counts)
     halved = WorstRate("x", (tpr, fpr), (1.0, 0.5))
     assert halved.ratio(counts) == pytest.approx(2 / 3)
@@ -404,7 +404,10 @@ def test_at_of_several_notions_takes_one_number():
 def test_joint_notion_by_its_parts():
     joint = find_notion(["equal_opportunity", "equalized_odds"], taus=[0.4, 0.8])
     # Equal opportunity is in both, and the stricter target counts.
-    assert [rate.name for rate in joint.rate.parts] == ["true_positive_rate", "false_positive_rate"]
+    assert [rate.name for rate in joint.rate.components] == [
+        "true_positive_rate",
+        "false_positive_rate",
+    ]
     assert joint.rate.shares == joint.shares == (1.0, 1.0)
     joint = find_notion(["statistical_parity", "equalized_odds"], taus=[0.4, 0.8])
     assert joint.rate.shares == (0.5, 1.0, 1.0)
@@ -413,7 +416,7 @@ def test_joint_notion_by_its_parts():
 
 @pytest.mark.parametrize("name", NOTION_NAMES)
 def test_the_adversary_sees_the_rows_that_the_rate_is_of(name):
-    for notion in NOTIONS[name](2).parts:
+    for notion in NOTIONS[name](2).components:
         if notion.rate.fixed_denominator:
             assert {label for label, _ in notion.rate.denominator} == set(notion.labels)
 

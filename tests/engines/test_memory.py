@@ -102,7 +102,7 @@ class TestCompiled:
             W = np.random.default_rng(1).standard_normal((12, 7))
             expected = sweep(oracle, W, min_share=min_share, limits=NEVER)
             found = sweep(oracle, W, min_share=min_share, limits=ALWAYS)
-            for one, other in ((found, expected), (found.wary, expected.wary)):
+            for one, other in ((found, expected), (found.conservative, expected.conservative)):
                 for name in ("iterate", "rate", "accuracy", "counts", "cut"):
                     np.testing.assert_allclose(
                         getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-12

@@ -58,8 +58,8 @@ def curves_of(scores, cell, groups):
     return out
 
 
-def best_cuts(scores, gap, cell, weight, *, rate, groups, kinds, eligible):
-    curves = score_curves(scores, gap, cell, weight, groups, kinds)
+def best_cuts(scores, gap, cell, weight, *, rate, groups, n_groups_all, eligible):
+    curves = score_curves(scores, gap, cell, weight, groups, n_groups_all)
     return group_cuts(*curves, rate=rate, eligible=eligible)
 
 
@@ -77,7 +77,14 @@ class TestGroupCuts:
             return np.isfinite(rate.per_group(counts)).all(axis=-1)
 
         _, counts = best_cuts(
-            scores, 0.0, cell, None, rate=rate, groups=groups, kinds=groups, eligible=eligible
+            scores,
+            0.0,
+            cell,
+            None,
+            rate=rate,
+            groups=groups,
+            n_groups_all=groups,
+            eligible=eligible,
         )
         counts = np.moveaxis(counts, -1, 0)
         right = counts[:, :, 0, 0].sum(axis=1) + counts[:, :, 1, 1].sum(axis=1)
@@ -110,7 +117,7 @@ class TestGroupCuts:
                 weight,
                 rate=rate,
                 groups=2,
-                kinds=3,
+                n_groups_all=3,
                 eligible=lambda c: np.ones(len(c), dtype=bool),
             )
             assert cuts.shape == (counts.shape[-1], 3)
@@ -134,7 +141,7 @@ class TestGroupCuts:
             None,
             rate=rate,
             groups=2,
-            kinds=2,
+            n_groups_all=2,
             eligible=lambda c: np.ones(len(c), dtype=bool),
         )
         counts = np.moveaxis(counts, -1, 0)
@@ -156,7 +163,7 @@ class TestGroupCuts:
             None,
             rate=RATES["selection_rate"],
             groups=2,
-            kinds=2,
+            n_groups_all=2,
             eligible=lambda c: np.zeros(len(c), dtype=bool),
         )
         assert cuts.shape == (0, 2)

@@ -40,7 +40,7 @@ def brute_force(notion, data, iterates, weight=None, cut=True, min_share=0.01):
                 continue
             accuracy = (counts[:, 0, 0] + counts[:, 1, 1]).sum() / counts.sum()
             out.append((round(accuracy, 12), round(rate, 12), i, c))
-            part = min(notion.rate.parts, key=lambda part: float(part.ratio(counts)))
+            part = min(notion.rate.components, key=lambda part: float(part.ratio(counts)))
             top = sum(counts[:, a, b] for a, b in part.numerator)
             bottom = sum(counts[:, a, b] for a, b in part.denominator)
             se = np.sqrt(np.sum(1 / (top + 0.5) - 1 / (bottom + 0.5)))
@@ -181,7 +181,7 @@ def test_some_points_of_a_frontier_are_none_of_its_sure_ones():
     y, z = np.tile([0, 0, 1, 1], 20), np.tile([0, 1], 40)
     frontier = score_frontier(y, np.random.default_rng(0).random(80), sensitive_features=z)
     few = frontier.take(np.array([0]))
-    assert (len(few), few.n_sure, few.wary) == (1, 0, None)
+    assert (len(few), few.n_sure, few.conservative) == (1, 0, None)
 
 
 def test_of_points_as_accurate_and_as_sure_the_higher_rate_is_kept():

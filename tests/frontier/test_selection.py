@@ -735,7 +735,7 @@ def test_several_rates_cost_no_more_confidence():
     from evenhand.core.rates import EQUALIZED_ODDS
 
     counts = np.random.default_rng(0).integers(50, 100, (5, 3, 2, 2)).astype(float)
-    each = [ratio_bound(counts, part, 0.05) for part in EQUALIZED_ODDS.parts]
+    each = [ratio_bound(counts, part, 0.05) for part in EQUALIZED_ODDS.components]
     np.testing.assert_array_equal(ratio_bound(counts, EQUALIZED_ODDS, 0.05), np.minimum(*each))
 
 

@@ -42,7 +42,7 @@ def test_what_is_to_spare():
     np.testing.assert_allclose(to_spare(counts, rate, 0.8), [0.7 - 0.28, 0.35 - 0.56])
     both = to_spare(counts, EQUALIZED_ODDS, 0.5)  # true 1 and 0.5, false 0.4 and 0.2
     np.testing.assert_allclose(both, [0.75, 0.0, 0.3, 0.0], atol=1e-15)
-    shared = WorstRate("two", EQUALIZED_ODDS.parts, (1.0, 0.5))
+    shared = WorstRate("two", EQUALIZED_ODDS.components, (1.0, 0.5))
     np.testing.assert_allclose(to_spare(counts, shared, 0.5)[2:], [0.35, 0.1])
     assert to_spare(np.ones((7, 3, 2, 2)), rate, 0.8).shape == (7, 6)
 
@@ -77,7 +77,10 @@ def test_exponentiated_gradient_alone_comes_close():
 @pytest.mark.parametrize("notion", ["statistical_parity", "equalized_odds", ["equal_opportunity"]])
 def test_averaged_is_the_best_mixture_of_a_frontier(notion, groups):
     model, X, y, z = fit(notion=notion, groups=groups)
-    points, m = candidates(model.frontier_), len(model.fitted_.rate.parts) * groups * (groups - 1)
+    points, m = (
+        candidates(model.frontier_),
+        len(model.fitted_.rate.components) * groups * (groups - 1),
+    )
     for tau in (0.7, 0.8, 0.9):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)

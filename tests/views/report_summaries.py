@@ -22,7 +22,7 @@ def rate_record(rate):
             "denominator": [list(cell) for cell in part.denominator],
             "share": float(share),
         }
-        for part, share in zip(rate.parts, rate.shares, strict=True)
+        for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}
 

@@ -364,11 +364,11 @@ def test_figures_are_those_of_the_library(name, n_labels):
     rate = rate.of_label(n_labels - 1, n_labels)
     parts = [
         {"name": p.name, "numerator": p.numerator, "denominator": p.denominator, "share": share}
-        for p, share in zip(rate.parts, (1.0, 0.9), strict=False)
+        for p, share in zip(rate.components, (1.0, 0.9), strict=False)
     ]
-    worst = evenhand.core.rates.WorstRate("w", rate.parts, tuple(p["share"] for p in parts))
+    worst = evenhand.core.rates.WorstRate("w", rate.components, tuple(p["share"] for p in parts))
     made = rate_of({"rate": {"name": "w", "parts": parts}})
-    assert [p.is_error for p in made.parts] == [p.is_error for p in rate.parts]
+    assert [p.is_error for p in made.components] == [p.is_error for p in rate.components]
     rng = np.random.default_rng(0)
     tables = rng.integers(0, 40, size=(30, 4, n_labels, n_labels))
     tables[0] = 0
@@ -381,7 +381,7 @@ def test_figures_are_those_of_the_library(name, n_labels):
         assert found["accuracy"] == (
             pytest.approx(float(accuracy)) if np.isfinite(accuracy) else None
         )
-        for k, part in enumerate(rate.parts):
+        for k, part in enumerate(rate.components):
             shares = found["rates"][k]["rate"]
             wanted = part.per_group(counts)
             assert np.allclose(np.array(shares, dtype=float), wanted, equal_nan=True)

@@ -95,11 +95,11 @@ class SoftRatePath:
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
         """Moments of the penalised loss: ``grad_f`` is that of the penalty, downwards."""
-        rates = oracle.notion.rate.parts
+        rates = oracle.notion.rate.components
         half = oracle.cells[0].weight[..., None] / [2, 2]
         bottom = np.stack([rate.fractions(half)[1] for rate in rates])
         penalty = _Penalty(rates, 2 * kappa * bottom / oracle.total)
-        first = oracle.notion.parts[:1]  # its adversary is there in name only
+        first = oracle.notion.components[:1]  # its adversary is there in name only
         view = copy(oracle)
         view.gaps, view.kappas = [penalty], [1.0]
         view.asked, view.cells = oracle.asked[:1], oracle.cells[:1]
@@ -129,8 +129,8 @@ class CostSensitivePath:
 
     def check(self, notion: AnyNotion) -> None:
         """Refuse rates whose denominator depends on the predictions."""
-        for part in notion.parts:
-            if not all(rate.fixed_denominator for rate in part.rate.parts):
+        for part in notion.components:
+            if not all(rate.fixed_denominator for rate in part.rate.components):
                 raise ValueError(
                     f"solver='cost_sensitive' cannot serve notion={part.name!r}, whose rate is "
                     "among the rows of one prediction; use solver='soft_rate' or 'agd'."
@@ -140,7 +140,7 @@ class CostSensitivePath:
         """Worth of a positive answer in each group × label, shape (n_groups, 2)."""
         effect = [
             [((y, 1) in rate.numerator) - ((y, 0) in rate.numerator) for y in (0, 1)]
-            for rate in notion.rate.parts
+            for rate in notion.rate.components
         ]
         return np.array([-1.0, 1.0]) - kappa.T @ np.array(effect, dtype=np.float64)
 
@@ -149,7 +149,7 @@ class CostSensitivePath:
 
         Rows in no compared group keep theirs.
         """
-        v = np.tile([-1.0, 1.0], (oracle.game.kinds, 1))
+        v = np.tile([-1.0, 1.0], (oracle.game.n_groups_all, 1))
         v[: oracle.n_groups] = self.costs(oracle.notion, kappa)
         label, size = (v > 0).astype(np.float64), np.maximum(np.abs(v), LEAST_COST)
         view = copy(oracle)
@@ -191,7 +191,7 @@ class Walk:
     n_adversary, mu = 1, 0.0
 
     def __init__(self, oracle: Oracle, path: Path, max_iter: int, reach: float = REACH) -> None:
-        n_rates = len(oracle.notion.rate.parts)
+        n_rates = len(oracle.notion.rate.components)
         self.oracle, self.path, self.pace = oracle, path, reach * n_rates / max_iter
         self.n_weights, self.smoothness = oracle.n_weights, oracle.smoothness
         self.kappa = np.zeros((n_rates, oracle.n_groups))
@@ -204,7 +204,7 @@ class Walk:
         """Moments at w; then the multipliers move. There is no adversary: u stays 0."""
         m = self.path.evaluate(self.oracle, w, self.kappa)
         rate, counts = self.oracle.notion.rate, m.counts[: self.oracle.n_groups]
-        off = np.stack([_deviations(part, counts) for part in rate.parts])
+        off = np.stack([_deviations(part, counts) for part in rate.components])
         most = np.abs(off).max()
         if most > 0:
             self.kappa = self.kappa + self.pace * off / most

@@ -90,7 +90,7 @@ class Notion:
     degree: int | None = None
 
     @property
-    def parts(self) -> tuple[Notion, ...]:
+    def components(self) -> tuple[Notion, ...]:
         """The notion itself, as :class:`Joint` has several."""
         return (self,)
 
@@ -147,7 +147,7 @@ class Joint:
 
     Parameters
     ----------
-    parts : tuple of Notion
+    components : tuple of Notion
         The notions.
     shares : tuple of float, optional
         What share of τ each must reach, the largest 1; 1 each by default.
@@ -155,36 +155,36 @@ class Joint:
         What to call them together; by default their names, joined.
     """
 
-    parts: tuple[Notion, ...]
+    components: tuple[Notion, ...]
     shares: tuple[float, ...] = ()
     title: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.parts))
+        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.components))
 
     @property
     def name(self) -> str:
         """What they are called together."""
-        return self.title or " and ".join(dict.fromkeys(part.name for part in self.parts))
+        return self.title or " and ".join(dict.fromkeys(part.name for part in self.components))
 
     @property
     def rate(self) -> WorstRate:
         """The worst of the ratios, each over its share of τ."""
         each = [
             (rate, c)
-            for part, c in zip(self.parts, self.shares, strict=True)
-            for rate in part.rate.parts
+            for part, c in zip(self.components, self.shares, strict=True)
+            for rate in part.rate.components
         ]
         return WorstRate(self.name, tuple(rate for rate, _ in each), tuple(c for _, c in each))
 
     @property
     def better_than_chance(self) -> bool:
         """Whether one of them asks for rates better than chance."""
-        return any(part.better_than_chance for part in self.parts)
+        return any(part.better_than_chance for part in self.components)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer for all of them."""
-        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.parts])
+        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.components])
 
 
 AnyNotion = Notion | Joint
@@ -195,7 +195,7 @@ def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> An
     each = [
         (part.of_label(label, n_labels), share)
         for label in favourable
-        for part, share in zip(notion.parts, notion.shares, strict=True)
+        for part, share in zip(notion.components, notion.shares, strict=True)
     ]
     if len(each) == 1:
         return each[0][0]
@@ -382,7 +382,7 @@ def find_notion(
     shares = (each / each.max()).tolist()
     parts: dict[str, tuple[Notion, float]] = {}
     for name, share in zip(listed, shares, strict=True):
-        for part in NOTIONS[name](degree).parts:
+        for part in NOTIONS[name](degree).components:
             # Of a notion that two names have in common, the stricter target counts.
             least = parts[part.name][1] if part.name in parts else 0.0
             parts[part.name] = (part, max(share, least))

@@ -130,29 +130,31 @@ class Oracle:
     ) -> None:
         printed = reading == "printed"
         self.notion = notion
-        self.gaps = [part.gaps[reading] for part in notion.parts]
+        self.gaps = [part.gaps[reading] for part in notion.components]
         self.adversary_sign = adversary_sign or (-1 if printed else 1)
         self.scaled = not printed
         self.rows = rows
         self.n_groups = k = n_groups
         # Of k groups, k - 1 differences are independent, and each shall count as that of two does.
         mu *= k - 1
-        self.mu = mu * len(notion.parts)
+        self.mu = mu * len(notion.components)
         if quantity:
             guess = Guess(guess_value, 1, 1.0)
         elif k == 2:
             guess = Guess(guess_one_of_two, 1, 0.25)
         else:
             guess = Guess(guess_one_of_many, k - 1, 0.5)
-        parts = zip(notion.parts, self.gaps, strict=True)
+        parts = zip(notion.components, self.gaps, strict=True)
         soft = tuple(sorted({part.favourable for part, gap in parts if gap.soft}))
         every = self.rows.sum(cell_sums, k + 1, n_labels)
         self.total = float(every[..., 0].sum())
-        self.game = Game(notion.parts, guess, soft, k, k + bool(every[k, :, 0].any()), n_labels)
+        self.game = Game(
+            notion.components, guess, soft, k, k + bool(every[k, :, 0].any()), n_labels
+        )
         self.recode: Recode | None = None
         self.n_columns = self.rows.n_features + 1
         self.n_weights = self.game.outputs * self.n_columns
-        self.n_adversary = guess.n_outputs * sum(part.n_features for part in notion.parts)
+        self.n_adversary = guess.n_outputs * sum(part.n_features for part in notion.components)
         ridge = np.full(self.n_columns, float(l2))
         if not (printed or penalize_extra):
             ridge[-1] = 0.0
@@ -160,11 +162,11 @@ class Oracle:
 
         # What never changes: the cells of each notion's view, with the inputs times the derivatives
         # of its label's score, less the mean of all labels' scores, in the scores.
-        self.cells = [self._one_label(every[:k], part.favourable) for part in notion.parts]
+        self.cells = [self._one_label(every[:k], part.favourable) for part in notion.components]
         self.asked = np.array(
             [
                 cells.weight[:, list(part.labels)].sum()
-                for cells, part in zip(self.cells, notion.parts, strict=True)
+                for cells, part in zip(self.cells, notion.components, strict=True)
             ]
         )
         self.column_size = self.rows.reduce(np.maximum, column_size)
@@ -275,7 +277,7 @@ class Oracle:
             grad_c=x_r[0] / N + self.ridge * w,
             grad_f=grad_f[0] if K == 1 else grad_f,
             grad_u=-sums.phi_r / np.repeat(self.asked, np.multiply(sizes, guess.n_outputs)),
-            counts=sums.counts.reshape(game.kinds, game.labels, game.labels),
+            counts=sums.counts.reshape(game.n_groups_all, game.labels, game.labels),
             gap=float(np.sqrt(2 * penalty.max())),
             smoothness_u=guess.curvature * max(map(_largest_eigenvalue, self.grams(sums))),
             scale=max(float(np.sqrt(max(square - mean**2, 0.0))), 1e-3),

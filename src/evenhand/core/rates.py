@@ -40,7 +40,7 @@ class Rate:
     is_error: bool = False
 
     @property
-    def parts(self) -> tuple[Rate, ...]:
+    def components(self) -> tuple[Rate, ...]:
         """The rate itself, as :class:`WorstRate` has several."""
         return (self,)
 
@@ -140,18 +140,18 @@ class WorstRate:
     ----------
     name : str
         Its name in tables.
-    parts : tuple of Rate
+    components : tuple of Rate
         The rates.
     shares : tuple of float, optional
         :math:`c_k` in (0, 1]: the share of the target that rate k must reach; 1 each by default.
     """
 
     name: str
-    parts: tuple[Rate, ...]
+    components: tuple[Rate, ...]
     shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.parts))
+        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.components))
 
     @property
     def ratio_name(self) -> str:
@@ -160,10 +160,12 @@ class WorstRate:
 
     def of_label(self, label: int, n_labels: int) -> WorstRate:
         """Give the same rates of one label among many against all the others together."""
-        return replace(self, parts=tuple(part.of_label(label, n_labels) for part in self.parts))
+        return replace(
+            self, components=tuple(part.of_label(label, n_labels) for part in self.components)
+        )
 
     def _ratios(self, counts: ArrayLike) -> FloatArray:
-        ratios = np.stack([part.ratio(counts) for part in self.parts])
+        ratios = np.stack([part.ratio(counts) for part in self.components])
         ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
         return np.minimum(ratios, 1.0)
 
@@ -174,12 +176,14 @@ class WorstRate:
     def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
         """Give the standard error of the logarithm of the ratio that is the worst."""
         worst = np.argmin(self._ratios(counts), axis=0)
-        errors = np.stack([part.log_ratio_error(counts) for part in self.parts])
+        errors = np.stack([part.log_ratio_error(counts) for part in self.components])
         return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
 
     def difference(self, counts: ArrayLike) -> FloatArray:
         """Largest of the differences."""
-        return np.asarray(np.stack([part.difference(counts) for part in self.parts]).max(axis=0))
+        return np.asarray(
+            np.stack([part.difference(counts) for part in self.components]).max(axis=0)
+        )
 
 
 AnyRate = Rate | WorstRate

@@ -181,14 +181,14 @@ class Game(NamedTuple):
     """What is played on the rows: notions, how groups are guessed, how many of everything.
 
     ``soft`` are the favourable labels of the notions whose gaps need soft sums. ``groups`` are
-    compared; ``kinds`` is one more if there are rows that belong to none of them.
+    compared; ``n_groups_all`` is one more if there are rows that belong to none of them.
     """
 
     notions: Sequence[Notion]
     guess: Guess
     soft: tuple[int, ...]
     groups: int
-    kinds: int
+    n_groups_all: int
     labels: int = 2
 
     @property
@@ -284,7 +284,7 @@ def row_sums(
         block = block._replace(
             y=label, weight=size if block.weight is None else size * block.weight
         )
-    notions, guess, _, groups, kinds, labels = game
+    notions, guess, _, groups, n_groups_all, labels = game
     z, weight, u = block.z, block.weight, like(u, block.y)
     favourable = sorted({notion.favourable for notion in notions})
     if labels == 2:
@@ -326,7 +326,7 @@ def row_sums(
         s_w = view.s if weight is None else view.s * weight
         mean, square = mean + s_w.sum() / len(found), square + s_w @ view.s / len(found)
     counts = xp.bincount(
-        block.cell * labels + predicted, weights=weight, minlength=kinds * labels**2
+        block.cell * labels + predicted, weights=weight, minlength=n_groups_all * labels**2
     )
     return Sums(
         loss_c=loss_c,
@@ -356,7 +356,7 @@ def _asked(
     asked = None
     if len(labels) == 1:
         asked = view.y == labels[0]
-    if game.kinds > game.groups:
+    if game.n_groups_all > game.groups:
         known = view.cell < 2 * game.groups
         asked = known if asked is None else asked & known
     if asked is None:
@@ -366,15 +366,15 @@ def _asked(
     return asked * weight
 
 
-def cell_sums(block: Block, kinds: int, labels: int) -> FloatArray:
-    """Weight and inputs summed over each cell, shape (kinds, labels, 1 + n_columns)."""
+def cell_sums(block: Block, n_groups_all: int, labels: int) -> FloatArray:
+    """Weight and inputs summed over each cell, shape (n_groups_all, labels, 1 + n_columns)."""
     xp = namespace(block.y)
-    member = _members(block.cell, range(kinds * labels), block.y.dtype)
+    member = _members(block.cell, range(n_groups_all * labels), block.y.dtype)
     if block.weight is not None:
         member *= block.weight
     parts = [member.sum(axis=1)[:, None], row_product(member, block.X_t)]
     parts.append((member @ block.extra)[:, None])
-    return xp.concatenate(parts, axis=1).reshape(kinds, labels, -1)
+    return xp.concatenate(parts, axis=1).reshape(n_groups_all, labels, -1)
 
 
 def column_size(block: Block) -> FloatArray:

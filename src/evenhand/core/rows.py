@@ -109,14 +109,14 @@ class Rows(ABC):
     weighted: bool
 
     @abstractmethod
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join ``part(block, *args)`` over the blocks of rows, two by two."""
+    def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
+        """Join ``statistic(block, *args)`` over the blocks of rows, two by two."""
 
     @abstractmethod
     def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
     ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows.
+        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows.
 
         Rows are the last dimension; ``out`` is an array to fill.
         """
@@ -125,9 +125,9 @@ class Rows(ABC):
     def take(self, share: Share) -> Rows:
         """Take the rows of a share, where they are."""
 
-    def sum(self, part: Callable[..., T], *args: Any) -> T:
-        """Add up ``part(block, *args)`` over the blocks of rows."""
-        return self.reduce(add, part, *args)
+    def sum(self, statistic: Callable[..., T], *args: Any) -> T:
+        """Add up ``statistic(block, *args)`` over the blocks of rows."""
+        return self.reduce(add, statistic, *args)
 
 
 def as_columns(

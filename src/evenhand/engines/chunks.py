@@ -369,15 +369,15 @@ class StreamRows(Rows):
         )
         return other
 
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts in the order of the rows."""
+    def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
+        """Join the results in the order of the rows."""
         return reduce(
-            join, (rows.reduce(join, part, *args) for rows in self._each() if rows.n_samples)
+            join, (rows.reduce(join, statistic, *args) for rows in self._each() if rows.n_samples)
         )
 
     def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
     ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [rows.collect(part, *args) for rows in self._each() if rows.n_samples]
+        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = [rows.collect(statistic, *args) for rows in self._each() if rows.n_samples]
         return np.concatenate(found, axis=-1, out=out)

@@ -183,9 +183,9 @@ class DaskRows(Rows):
         self.n_samples, self.n_features = sum(facts.rows), n_features
         self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts in a tree, in the order of the rows; only the last result leaves it."""
-        shared = delayed((join, part, args), traverse=False, pure=False)
+    def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
+        """Join the results in a tree, in the order of the rows; only the last result leaves it."""
+        shared = delayed((join, statistic, args), traverse=False, pure=False)
         level = [delayed(_reduce, pure=False)(rows, shared) for rows in self._rows]
         while len(level) > 1:
             level = [
@@ -196,10 +196,10 @@ class DaskRows(Rows):
         return found
 
     def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
     ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
-        shared = delayed((part, args), traverse=False, pure=False)
+        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
+        shared = delayed((statistic, args), traverse=False, pure=False)
         found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
         return np.concatenate(compute(*found, optimize_graph=False), axis=-1, out=out)
 
@@ -214,8 +214,8 @@ class DaskRows(Rows):
 
 
 def _reduce(rows: MemoryRows, what: Any) -> Any:
-    join, part, args = what
-    return rows.reduce(join, part, *args)
+    join, statistic, args = what
+    return rows.reduce(join, statistic, *args)
 
 
 def _join(join: Callable[[T, T], T], found: Sequence[T]) -> T:
@@ -223,8 +223,8 @@ def _join(join: Callable[[T, T], T], found: Sequence[T]) -> T:
 
 
 def _collect(rows: MemoryRows, what: Any) -> FloatArray:
-    part, args = what
-    return rows.collect(part, *args)
+    statistic, args = what
+    return rows.collect(statistic, *args)
 
 
 def on_partitions(

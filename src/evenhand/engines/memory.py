@@ -97,28 +97,30 @@ class MemoryRows(Rows):
         block_rows = len(self.blocks[0].y) if self.blocks else None
         return MemoryRows, (self.X, self.columns, block_rows, self.start, self.limits)
 
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts in the order of the rows, however many cores found them."""
-        faster = find_faster(part, "numpy", self, *args)
-        return self._join(join, part, args, self._tasks) if faster is None else faster(join)
+    def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
+        """Join the results in the order of the rows, however many cores found them."""
+        faster = find_faster(statistic, "numpy", self, *args)
+        return self._join(join, statistic, args, self._tasks) if faster is None else faster(join)
 
-    def reduce_ranges(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
+    def reduce_ranges(
+        self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any
+    ) -> T:
         """As :meth:`reduce`, with a few large ranges of rows in place of blocks."""
         ranges = [
             make_block(self.X, i, j, *self.columns, start=self.start)
             for i, j in pairwise(self._edges)
             if j > i
         ]
-        return self._join(join, part, args, [[block] for block in ranges])
+        return self._join(join, statistic, args, [[block] for block in ranges])
 
     @staticmethod
     def _join(
-        join: Callable[[T, T], T], part: Callable[..., T], args: Any, tasks: list[list[Block]]
+        join: Callable[[T, T], T], statistic: Callable[..., T], args: Any, tasks: list[list[Block]]
     ) -> T:
         def task(blocks: Sequence[Block]) -> T:
             # A diverging run may overflow; whoever asked sees it in the sums.
             with np.errstate(over="ignore", invalid="ignore"):
-                return reduce(join, (part(block, *args) for block in blocks))
+                return reduce(join, (statistic(block, *args) for block in blocks))
 
         return reduce(join, cores.map(task, tasks))
 
@@ -140,10 +142,10 @@ class MemoryRows(Rows):
         return sums
 
     def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
     ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = list(cores.map(lambda block: part(block, *args), self.blocks))
+        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = list(cores.map(lambda block: statistic(block, *args), self.blocks))
         return np.concatenate(found, axis=-1, out=out)
 
 

@@ -322,7 +322,7 @@ def compiled_sums(
         ranges = range(len(edges) - 1)
         each_x_r = np.zeros((len(ranges), 1 + K, n + 1))
         each_small = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
-        each_counts = np.zeros((len(ranges), game.kinds * 4))
+        each_counts = np.zeros((len(ranges), game.n_groups_all * 4))
         weights = np.ascontiguousarray(w[:-1], dtype=X.dtype)
         settings = (float(w[-1]), u.reshape(K, m), only, 2 * game.groups, 1.0 / scale)
 

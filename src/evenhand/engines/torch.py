@@ -164,20 +164,20 @@ class TorchRows(Rows):
         self.columns: tuple[Any, ...] = (extra, y, z, cell, weight)
         self._loop: tuple[Any, Any] = (None, None)
 
-    def reduce(self, join: Callable[[T, T], T], part: Callable[..., T], *args: Any) -> T:
-        """Join the parts on the device; only the result leaves it."""
-        faster = find_faster(part, "torch", self, *args)
+    def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
+        """Join the results on the device; only the result leaves it."""
+        faster = find_faster(statistic, "torch", self, *args)
         if faster is not None:
             found: T = faster(join)
             return found
         joined: Any = join if join is not np.maximum else torch.maximum
-        return _to_numpy(reduce(joined, (part(block, *args) for block in self.blocks)))
+        return _to_numpy(reduce(joined, (statistic(block, *args) for block in self.blocks)))
 
     def collect(
-        self, part: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
     ) -> FloatArray:
-        """``part(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [_to_numpy(part(block, *args)) for block in self.blocks]
+        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
+        found = [_to_numpy(statistic(block, *args)) for block in self.blocks]
         return np.concatenate(found, axis=-1, out=out)
 
     def take(self, share: Share) -> TorchRows:

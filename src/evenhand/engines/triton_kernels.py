@@ -265,7 +265,7 @@ def fused_sums(
     m, columns = int(notion.degree or 0) + 1, triton.next_power_of_2(n)
     facts = {
         "only": notion.labels[0] if len(notion.labels) == 1 else -1,
-        "others": game.kinds > 2,
+        "others": game.n_groups_all > 2,
         "has_extra": extra is not None,
         "weighted": weight is not None,
     }
@@ -301,7 +301,7 @@ def fused_sums(
         torch.sum(small, dim=0, dtype=torch.float64, out=found[2 * columns :])
         every = found.cpu().numpy()
         x, rest = every[: 2 * columns].reshape(2, columns)[:, :n], every[2 * columns :]
-        positive = rest[15 : 15 + 2 * game.kinds]
+        positive = rest[15 : 15 + 2 * game.n_groups_all]
         return Sums(
             loss_c=rest[0],
             loss_a=rest[1:2],
@@ -309,7 +309,7 @@ def fused_sums(
             phi_r=rest[7 : 7 + m],
             phi_phi=rest[10:15][hankel].ravel(),
             score=rest[2:5],
-            counts=np.stack([totals[: 2 * game.kinds] - positive, positive], axis=1).ravel(),
+            counts=np.stack([totals[: 2 * game.n_groups_all] - positive, positive], axis=1).ravel(),
             soft=np.zeros(0),
         )
 

@@ -92,7 +92,7 @@ def ratio_bound(counts: ArrayLike, rate: AnyRate, delta: float) -> FloatArray:
         ratio is 1 then: a handful of rows without an error is no proof.
     """
     if isinstance(rate, WorstRate):
-        parts = zip(rate.parts, rate.shares, strict=True)
+        parts = zip(rate.components, rate.shares, strict=True)
         return np.asarray(np.min([ratio_bound(counts, r, delta) / c for r, c in parts], axis=0))
     top, bottom = rate.fractions(counts)
     if top.shape[-1] < 2:
@@ -177,7 +177,7 @@ def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:
         return rate.ratio(counts)
     lower = [
         _lower_of_one(counts, part, margin) / share
-        for part, share in zip(rate.parts, rate.shares, strict=True)
+        for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return np.minimum(np.min(lower, axis=0), 1.0)
 

@@ -158,7 +158,7 @@ def own_targets(rate: AnyRate, tau: float) -> tuple[tuple[str, float], ...]:
     """Name of each rate's ratio, and its own target if the strictest has ``tau``."""
     return tuple(
         (part.ratio_name, float(round(tau * share, 12)))
-        for part, share in zip(rate.parts, rate.shares, strict=True)
+        for part, share in zip(rate.components, rate.shares, strict=True)
     )
 
 

@@ -7,7 +7,7 @@ A row's answer depends on its scores and on a *cut*, in one of three ways:
 - more labels, a number for each: the label whose score less its number is the largest.
 
 :func:`decide` applies a cut. The others give, for the scores of one iterate, many cuts and the
-counts of each, shape (kinds, labels, labels, n_cuts): kind of group × label × answer.
+counts of each, shape (n_groups_all, labels, labels, n_cuts): kind of group × label × answer.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def label_cuts(
     gap: float,
     cell: NDArray[np.intp],
     weight: FloatArray | None,
-    kinds: int,
+    n_groups_all: int,
     movable: Sequence[int],
 ) -> tuple[FloatArray, FloatArray]:
     """Cuts, shape (n_cuts, n_labels), that favour or disfavour one of many labels; their counts.
@@ -102,8 +102,8 @@ def label_cuts(
     found = []
     for c in movable:
         margin, rival = margins(scores, c)
-        found.append(_few_cuts(margin, gap, cell * K + rival, weight, kinds * K * K))
-    return join_label_cuts(found, movable, kinds, K)
+        found.append(_few_cuts(margin, gap, cell * K + rival, weight, n_groups_all * K * K))
+    return join_label_cuts(found, movable, n_groups_all, K)
 
 
 def margins(scores: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
@@ -115,15 +115,18 @@ def margins(scores: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
 
 
 def join_label_cuts(
-    found: Sequence[tuple[FloatArray, FloatArray]], movable: Sequence[int], kinds: int, K: int
+    found: Sequence[tuple[FloatArray, FloatArray]],
+    movable: Sequence[int],
+    n_groups_all: int,
+    K: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Make of the cuts on each label's margin, and the weights per cell × rival, one set of cuts.
 
-    The weights have shape (kinds · K · K, 2, n_cuts).
+    The weights have shape (n_groups_all · K · K, 2, n_cuts).
     """
     cuts, counts = [], []
     for c, (moved, weights) in zip(movable, found, strict=True):
-        below, above = (weights[:, p].reshape(kinds, K, K, -1) for p in (0, 1))
+        below, above = (weights[:, p].reshape(n_groups_all, K, K, -1) for p in (0, 1))
         below[:, :, c] += above.sum(axis=2)
         at = np.zeros((len(moved), K))
         at[:, c] = moved

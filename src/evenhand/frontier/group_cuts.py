@@ -61,11 +61,11 @@ def group_cuts(
 
     Returns
     -------
-    cuts : ndarray of shape (n_cuts, kinds)
-    counts : ndarray of shape (kinds, 2, 2, n_cuts)
+    cuts : ndarray of shape (n_cuts, n_groups_all)
+    counts : ndarray of shape (n_groups_all, 2, 2, n_cuts)
     """
-    kinds = len(found) + (rest is not None)
-    nothing = np.zeros((0, kinds)), np.zeros((kinds, 2, 2, 0))
+    n_groups_all = len(found) + (rest is not None)
+    nothing = np.zeros((0, n_groups_all)), np.zeros((n_groups_all, 2, 2, 0))
     curves = []
     for cut, weights in found:
         counts = np.moveaxis(weights, -1, 0)[:, None]
@@ -74,9 +74,9 @@ def group_cuts(
             return nothing
         counts = counts[good]
         curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
-    chosen = [_windows(curves, part) for part in rate.parts]
+    chosen = [_windows(curves, part) for part in rate.components]
     if isinstance(rate, WorstRate):
-        chosen.append(_merged(curves, rate.parts, rate.shares))
+        chosen.append(_merged(curves, rate.components, rate.shares))
     picked = np.unique(np.concatenate(chosen), axis=0)
     if not len(picked):
         return nothing
@@ -96,11 +96,11 @@ def score_curves(
     cell: NDArray[np.intp],
     weight: FloatArray | None,
     groups: int,
-    kinds: int,
+    n_groups_all: int,
 ) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
     """First two arguments of :func:`group_cuts` for the scores of all rows, as :func:`one_cut`'s.
 
-    ``groups`` are compared; ``kinds`` is one more if there are rows of no group.
+    ``groups`` are compared; ``n_groups_all`` is one more if there are rows of no group.
     """
     found = []
     for j in range(groups):
@@ -115,7 +115,7 @@ def score_curves(
         counts = [np.bincount(cell[others] % 2 * 2 + a, weights=w, minlength=4) for a in answers]
         return cuts, np.reshape(counts, (-1, 2, 2)).transpose(1, 2, 0)
 
-    return found, rest if kinds > groups else None
+    return found, rest if n_groups_all > groups else None
 
 
 def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:

@@ -84,20 +84,22 @@ class HeldOut:
 
 
 def candidates(frontier: Frontier) -> Frontier:
-    """Points that may be certified: those of the frontier, and all of ``frontier.wary``.
+    """Points that may be certified: those of the frontier, and all of ``frontier.conservative``.
 
     The latter have more positives than others as accurate and as fair, and so a rate that fewer
     rows can prove.
     """
-    wary = frontier.wary
-    if wary is None:
+    conservative = frontier.conservative
+    if conservative is None:
         return frontier
-    # The frontier's sure points are among the wary ones.
+    # The frontier's sure points are among the conservative ones.
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(wary, name), getattr(frontier, name)[frontier.n_sure :]])
+        name: np.concatenate(
+            [getattr(conservative, name), getattr(frontier, name)[frontier.n_sure :]]
+        )
         for name in COLUMNS
     }
-    return replace(wary, **columns)
+    return replace(conservative, **columns)
 
 
 def count_points(

@@ -48,7 +48,7 @@ STEP_ROWS = 1024
 class Shape(NamedTuple):
     """Shape of the histograms: groups incl. the rest, labels, and labels whose cut is swept."""
 
-    kinds: int
+    n_groups_all: int
     labels: int
     movable: tuple[int, ...]
 
@@ -60,7 +60,7 @@ class Shape(NamedTuple):
     @property
     def cells(self) -> int:
         """How many kinds of rows are told apart."""
-        return self.kinds * (2 if self.labels == 2 else self.labels**2)
+        return self.n_groups_all * (2 if self.labels == 2 else self.labels**2)
 
 
 class Grid(NamedTuple):
@@ -224,23 +224,23 @@ def cut_weights(grid: Grid, histogram: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def histogram_curves(
-    cuts: FloatArray, weights: FloatArray, groups: int, kinds: int
+    cuts: FloatArray, weights: FloatArray, groups: int, n_groups_all: int
 ) -> tuple[list[tuple[FloatArray, FloatArray]], Callable[..., Any] | None]:
     """First two arguments of :func:`group_cuts`, from :func:`cut_weights`."""
-    by_group = weights.reshape(kinds, 2, 2, -1)
+    by_group = weights.reshape(n_groups_all, 2, 2, -1)
 
     def rest(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
         nearest = np.abs(cuts - mean[:, None]).argmin(axis=1)
         return cuts[nearest], by_group[groups][..., nearest]
 
-    return [(cuts, by_group[j]) for j in range(groups)], rest if kinds > groups else None
+    return [(cuts, by_group[j]) for j in range(groups)], rest if n_groups_all > groups else None
 
 
 def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:
     """Weight per iterate × group × label × answer at the cut 0, flat behind the first."""
     n = W.shape[1] // shape.outputs
-    cut = np.zeros((n, shape.kinds if shape.outputs == 1 else shape.labels))
-    return cut_counts(block, W, np.arange(n), cut, shape.kinds, shape.labels).reshape(n, -1)
+    cut = np.zeros((n, shape.n_groups_all if shape.outputs == 1 else shape.labels))
+    return cut_counts(block, W, np.arange(n), cut, shape.n_groups_all, shape.labels).reshape(n, -1)
 
 
 def cut_counts(

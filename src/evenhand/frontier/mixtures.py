@@ -42,7 +42,7 @@ ROUNDING = 1e-9
 
 def check_linear(rate: AnyRate) -> None:
     """Refuse rates of which a mixture's is not the mean of its points' rates."""
-    for part in rate.parts:
+    for part in rate.components:
         if not part.fixed_denominator:
             raise ValueError(
                 f"points cannot be averaged for the {part.name.replace('_', ' ')}: its "
@@ -58,7 +58,7 @@ def to_spare(counts: FloatArray, rate: AnyRate, tau: float) -> FloatArray:
     Negative where the constraint is missed; NaN where a rate is undefined.
     """
     out = []
-    for part, share in zip(rate.parts, rate.shares, strict=True):
+    for part, share in zip(rate.components, rate.shares, strict=True):
         p = part.per_group(counts)
         low, high = np.nonzero(~np.eye(p.shape[-1], dtype=bool))
         out.append(p[..., low] - tau * share * p[..., high])

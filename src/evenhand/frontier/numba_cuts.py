@@ -269,7 +269,7 @@ class CutFinder:
     Rows are put into bins, and only those of bins with something to gain are sorted.
 
     ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of
-    ``kinds`` with the rest. Every group must have at least ``min_share`` of positives and of
+    ``n_groups_all`` with the rest. Every group must have at least ``min_share`` of positives and of
     negatives.
     """
 
@@ -279,12 +279,12 @@ class CutFinder:
         weight: FloatArray | None,
         notion: AnyNotion,
         groups: int,
-        kinds: int,
+        n_groups_all: int,
         caution: float,
         min_share: float,
         n_edges: int,
     ) -> None:
-        parts, n, n_cells = notion.rate.parts, len(cell), 2 * kinds
+        parts, n, n_cells = notion.rate.components, len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
         self.caution, self.min_share = caution, min_share
         tops, bottoms = (
@@ -294,7 +294,7 @@ class CutFinder:
         errors = np.array([part.is_error for part in parts])
         self.rates = groups, tops, bottoms, np.array(notion.rate.shares), errors
         # What beats others must be eligible, of which no more than the shares are looked at here.
-        self.prune = not any(part.better_than_chance for part in notion.parts)
+        self.prune = not any(part.better_than_chance for part in notion.components)
         # Made once and used by every call: fresh memory of this size is slow to come by.
         self.n_bins = max(n // BIN_ROWS, LEAST_BINS)
         self.bin_of, self.some, self.order = np.empty((3, n), np.intp)
@@ -304,7 +304,7 @@ class CutFinder:
         self.cuts, self.counts = np.empty(n), np.empty((n_cells, n))
         self.best = np.empty((2, n_edges + 1))
         merit, bins, up = np.empty(n), np.empty((2, n), int), np.empty(n_cells)
-        A, B = np.empty((2, len(parts), kinds))
+        A, B = np.empty((2, len(parts), n_groups_all))
         self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B
 
     def __call__(

@@ -68,7 +68,7 @@ class Frontier:
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
         for luck. The others have higher rates, which may be luck.
-    wary : Frontier, optional
+    conservative : Frontier, optional
         Every point that no other beats in accuracy and in its rate less the margin: also those that
         others beat in accuracy and in the rate itself, which have more positives and so a surer
         rate. Sorted by falling accuracy.
@@ -86,7 +86,7 @@ class Frontier:
     rate_name: str = "rate"
     complete: bool = True
     n_sure: int = 0
-    wary: Frontier | None = None
+    conservative: Frontier | None = None
 
     def __len__(self) -> int:
         return len(self.rate)
@@ -94,7 +94,7 @@ class Frontier:
     def take(self, index: NDArray[np.intp]) -> Frontier:
         """Give some of the points, by their numbers."""
         columns: dict[str, Any] = {name: getattr(self, name)[index] for name in COLUMNS}
-        return replace(self, **columns, n_sure=0, wary=None)
+        return replace(self, **columns, n_sure=0, conservative=None)
 
     def select(self, tau: float) -> Point:
         """Choose the most accurate point whose rate is at least ``tau``.

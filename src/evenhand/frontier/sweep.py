@@ -120,10 +120,10 @@ class Sweep(ABC):
         self.oracle, self.rows, self.notion = oracle, oracle.rows, oracle.notion
         self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
         self.limits, self.outputs = limits, oracle.game.outputs
-        self.groups, self.kinds, self.labels = oracle.game[-3:]
-        self.favourable = sorted({part.favourable for part in self.notion.parts})
-        self.shape = Shape(self.kinds, self.labels, tuple(self.favourable))
-        self.width = self.labels if self.outputs > 1 else self.kinds if by_group else 1
+        self.groups, self.n_groups_all, self.labels = oracle.game[-3:]
+        self.favourable = sorted({part.favourable for part in self.notion.components})
+        self.shape = Shape(self.n_groups_all, self.labels, tuple(self.favourable))
+        self.width = self.labels if self.outputs > 1 else self.n_groups_all if by_group else 1
         at_zero = self.rows.sum(zero_counts, self.weights([-1]), self.shape)
         number = np.array([len(iterates) - 1])
         self.last = self.points(number, np.zeros((1, self.width)), at_zero[0])
@@ -139,7 +139,7 @@ class Sweep(ABC):
 
     def points(self, iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray) -> Points:
         """Points of some iterates, from their cuts and the counts of each."""
-        counts = counts.reshape(self.kinds, self.labels, self.labels, len(cuts))
+        counts = counts.reshape(self.n_groups_all, self.labels, self.labels, len(cuts))
         # counts are read along contiguous memory; what is moved to the front is a view
         right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
         accuracy = right / counts.sum(axis=(0, 1, 2))
@@ -180,23 +180,24 @@ class Sweep(ABC):
     def frontier(self, **about: Any) -> Frontier:
         """Make the record of the best points."""
         by_rate = self.best["rate"]
-        wary = self.best.get("sure", by_rate)
-        chosen = wary.pareto("rate")
+        conservative = self.best.get("sure", by_rate)
+        chosen = conservative.pareto("rate")
         highest = chosen.rate.max(initial=-1.0)
         # A point that is less accurate than one of a higher rate answers no target.
         chosen = chosen.join([by_rate.take(by_rate.rate > highest + 1e-12)]).pareto("rate")
         about |= {"favourable": self.favourable, "rate_name": self.notion.rate.ratio_name}
         if self.width == 1:
-            self.last, chosen, wary = (
-                points._replace(cut=points.cut[:, 0]) for points in (self.last, chosen, wary)
+            self.last, chosen, conservative = (
+                points._replace(cut=points.cut[:, 0])
+                for points in (self.last, chosen, conservative)
             )
         last = point_of(self.last, 0, False)
-        chosen_frontier, wary_frontier = (
+        chosen_frontier, conservative_frontier = (
             Frontier(p.iterate, p.cut, p.accuracy, p.rate, p.counts, last=last, **about)
-            for p in (chosen, wary)
+            for p in (chosen, conservative)
         )
         n_sure = int(np.count_nonzero(chosen.rate <= highest + 1e-12))
-        return replace(chosen_frontier, n_sure=n_sure, wary=wary_frontier)
+        return replace(chosen_frontier, n_sure=n_sure, conservative=conservative_frontier)
 
 
 class ZeroCut(Sweep):
@@ -240,7 +241,7 @@ class ManyCuts(Sweep):
         """Points of some iterates, less most of what the best so far beat."""
         find = partial(self.cuts, bars=np.stack([to_beat["rate"], to_beat["sure"]]))
         each = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
-        shape = self.kinds, self.labels, self.labels, -1
+        shape = self.n_groups_all, self.labels, self.labels, -1
         cuts = [c.reshape(-1, self.width) for c, _ in each]
         counts = np.concatenate([c.reshape(shape) for _, c in each], axis=-1)
         iterate = np.repeat(numbers, [len(c) for c in cuts])
@@ -256,8 +257,8 @@ class ManyCuts(Sweep):
             rate=self.notion.rate,
             eligible=lambda counts: self.notion.eligible(counts, self.min_share),
         )
-        alike = np.repeat(cuts[:, None], self.kinds, axis=1)
-        counts = counts.reshape(self.kinds, 2, 2, -1)
+        alike = np.repeat(cuts[:, None], self.n_groups_all, axis=1)
+        counts = counts.reshape(self.n_groups_all, 2, 2, -1)
         return np.concatenate([alike, apart]), np.concatenate([counts, apart_counts], axis=-1)
 
 
@@ -296,13 +297,13 @@ class ExactCuts(ManyCuts):
 
     def all_cuts(self, scores: FloatArray, gap: float) -> Cuts:
         """All cuts of an iterate, and the counts of each."""
-        cell, weight, kinds = self.cell, self.weight, self.kinds
+        cell, weight, n_groups_all = self.cell, self.weight, self.n_groups_all
         if self.outputs > 1:
-            return label_cuts(scores, gap, cell, weight, kinds, self.favourable)
-        cuts, counts = one_cut(scores[0], gap, cell, weight, 2 * kinds)
+            return label_cuts(scores, gap, cell, weight, n_groups_all, self.favourable)
+        cuts, counts = one_cut(scores[0], gap, cell, weight, 2 * n_groups_all)
         if not self.by_group:
             return cuts, counts
-        curves = score_curves(scores[0], gap, cell, weight, self.groups, kinds)
+        curves = score_curves(scores[0], gap, cell, weight, self.groups, n_groups_all)
         return self.with_group_cuts(cuts, counts, curves)
 
 
@@ -312,7 +313,7 @@ def _compiled_version(sweep: ExactCuts) -> Callable[..., Cuts] | None:
         return None
     from evenhand.frontier.numba_cuts import CutFinder
 
-    about = sweep.notion, sweep.groups, sweep.kinds, sweep.caution, sweep.min_share
+    about = sweep.notion, sweep.groups, sweep.n_groups_all, sweep.caution, sweep.min_share
     return CutFinder(sweep.cell, sweep.weight, *about, RATE_BINS + 1)
 
 
@@ -331,10 +332,10 @@ class HistogramCuts(ManyCuts):
         """Cuts of an iterate, and the counts of each."""
         each = [cut_weights(*pair) for pair in source]
         if self.outputs > 1:
-            return join_label_cuts(each, self.favourable, self.kinds, self.labels)
+            return join_label_cuts(each, self.favourable, self.n_groups_all, self.labels)
         if not self.by_group:
             return each[0]
-        curves = histogram_curves(*each[0], self.groups, self.kinds)
+        curves = histogram_curves(*each[0], self.groups, self.n_groups_all)
         return self.with_group_cuts(*each[0], curves)
 
 

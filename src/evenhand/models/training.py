@@ -141,7 +141,7 @@ class Fit:
     def undefined(self) -> str:
         """Say of which group a rate is undefined whatever the classifier, if there is one."""
         counts = self.frontier.last.counts[: len(self.groups)]
-        for part in self.rate.parts:
+        for part in self.rate.components:
             labels = sorted({y for y, _ in part.denominator})
             rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
             whole = {(y, p) for y in labels for p in range(counts.shape[-1])}

@@ -195,7 +195,7 @@ def _run(
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
                 row["ineligible"] = _why_ineligible(record, levels, counts)
-                for part in record.rate.parts:
+                for part in record.rate.components:
                     each = zip(levels, part.per_group(counts), strict=True)
                     row |= {f"{part.name}[{g}]": float(r) for g, r in each}
             return rows
@@ -326,7 +326,7 @@ def compare(
     if (frame["error"] != "").all():
         raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
-    names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.parts)
+    names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.components)
     ordered += [c for c in frame if c.startswith(names)]
     ordered += ["eligible", "ineligible", "needs_group"]
     ordered += ["seconds", "memory_mib", "versions", "error"]

@@ -186,8 +186,8 @@ def check_classifier(
     check("frontier", frontier)
     refuse((np.diff(frontier.rate) < -SAME).any(), "frontier.rate does not rise")
     refuse((np.diff(frontier.accuracy) > SAME).any(), "frontier.accuracy does not fall")
-    if frontier.wary is not None:
-        check("wary", frontier.wary)
+    if frontier.conservative is not None:
+        check("wary", frontier.conservative)
     if held_out is not None:
         if held_out.points is not frontier:
             check("held_out.points", held_out.points)
@@ -260,14 +260,14 @@ def rate_from(state: Mapping[str, Any], model: FairClassifier, limits: Limits) -
     notion: AnyNotion = find_notion(model.notion, model.degree, model.tau)
     if n_labels > 2:
         favourable = _favourable(model)
-        n_pairs = n_labels**2 * len(favourable) * len(notion.parts)
+        n_pairs = n_labels**2 * len(favourable) * len(notion.components)
         refuse(n_pairs > limits.pairs, "there are more labels than any model's")
         notion = of_labels(notion, favourable, n_labels)
     rate = notion.rate
-    n_rates = len(model.groups_) * len(rate.parts)
+    n_rates = len(model.groups_) * len(rate.components)
     refuse(n_rates > limits.rates, "the groups have more rates than any model's")
-    same = len(parts) == len(rate.parts) and state["name"] == rate.name
-    for part, own in zip(parts, rate.parts, strict=False):
+    same = len(parts) == len(rate.components) and state["name"] == rate.name
+    for part, own in zip(parts, rate.components, strict=False):
         same &= (part["name"], part["is_error"]) == (own.name, own.is_error)
         same &= all(sorted(map(tuple, part[key])) == sorted(getattr(own, key)) for key in cells)
     refuse(not same, "the rate is not that of the notion")
@@ -310,7 +310,7 @@ def _check_held_out(model: FairClassifier, held_out: HeldOut, bound: str, limits
     shape = model.frontier_.last.counts.shape
     refuse(held_out.n_fitted < 1, "no rows were fitted to")
     # To find how many rows a certificate would take, some more bounds are computed.
-    n_bounds = (n + 20) * n_groups * len(model._rate.parts)
+    n_bounds = (n + 20) * n_groups * len(model._rate.components)
     if certify is not None and n_bounds > limits.bounds:
         raise ValueError("there are more points and groups than any certified model's")
     _check_counts("held_out.counts", held_out.counts, (n, *shape))

@@ -202,15 +202,15 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         "small_groups": [[name, int(n)] for name, n in model.small_groups_.items()],
         "rate": {
             "name": rate.name,
-            "parts": [asdict(part) for part in rate.parts],
+            "parts": [asdict(part) for part in rate.components],
             "shares": list(rate.shares),
             "single": isinstance(rate, Rate),
         },
         "frontier": _frontier_state(frontier, arrays, "frontier"),
         "trajectory": {"leg": [step["leg"] for step in trajectory.steps]},
     }
-    if frontier.wary is not None:
-        state["wary"] = _frontier_state(frontier.wary, arrays, "wary")
+    if frontier.conservative is not None:
+        state["wary"] = _frontier_state(frontier.conservative, arrays, "wary")
     if held_out is not None:
         about = {"n_rows": held_out.n_rows, "n_fitted": held_out.n_fitted, "bound": BOUND}
         state["held_out"] = about | {"own": held_out.points is not frontier}
@@ -266,8 +266,10 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     model.small_groups_ = small
     model._rate = rate_from(state["rate"], model, limits)
     model._inputs, model._edges = arrays["inputs"], arrays.get("edges")
-    wary = _frontier_from(state["wary"], arrays, "wary", model) if "wary" in state else None
-    model.frontier_ = _frontier_from(state["frontier"], arrays, "frontier", model, wary=wary)
+    conservative = _frontier_from(state["wary"], arrays, "wary", model) if "wary" in state else None
+    model.frontier_ = _frontier_from(
+        state["frontier"], arrays, "frontier", model, conservative=conservative
+    )
     about = state.get("held_out", {"bound": BOUND})
     model.held_out_ = _held_out_from(about, arrays, model) if "held_out" in state else None
     check_classifier(model, state["trajectory"]["leg"], arrays, about["bound"], limits)

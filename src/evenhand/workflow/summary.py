@@ -132,7 +132,7 @@ def _rate(rate: AnyRate) -> dict[str, Any]:
             "denominator": [list(c) for c in part.denominator],
             "share": float(share),
         }
-        for part, share in zip(rate.parts, rate.shares, strict=True)
+        for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}
 

@@ -96,7 +96,7 @@ def certificate(
     check_is_fitted(model)
     for what, unserved in (
         ("more than two labels", len(model.classes_) > 2),
-        ("several notions, as equalized_odds is", len(model.fitted_.rate.parts) > 1),
+        ("several notions, as equalized_odds is", len(model.fitted_.rate.components) > 1),
         ("group_cuts=True", len(np.shape(model.point_.cut)) > 0),
     ):
         if unserved:

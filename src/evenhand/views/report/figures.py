@@ -88,7 +88,7 @@ def measure(counts: Any, rate: WorstRate, n_groups: int, weighted: bool) -> dict
         counts, where something is not known.
     """
     c = np.asarray(counts, dtype=np.float64)
-    rates = [_measure_rate(part, c, n_groups, weighted) for part in rate.parts]
+    rates = [_measure_rate(part, c, n_groups, weighted) for part in rate.components]
     ratios = [one["ratio"] for one in rates]
     worst = interval = None
     if ratios and None not in ratios:
@@ -192,7 +192,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     drawn = [plain, *(p["figures"] for i, p in enumerate(points) if i == chosen or p["usual"])]
     scales = [
         nice_top(1.05 * _highest(drawn, k, len(groups)))  # a little room for the intervals
-        for k in range(len(rate.parts))
+        for k in range(len(rate.components))
     ]
     n_rows = max([len(groups), *(len(f["right"]) for of in every for f in of.values())])
     rows = [*groups, *[SMALL_ROWS] * (n_rows - len(groups))]

@@ -36,7 +36,7 @@ def figures_of(
     """Accuracy, and of each rate of the summary the groups' ratio and values, of counts."""
     c = np.asarray(counts, dtype=float)
     compared = c[: len(summary["groups"])]
-    parts = rate_of(summary).parts
+    parts = rate_of(summary).components
     ratios = [float(part.ratio(compared)) for part in parts]
     return float(overall_accuracy(c)), ratios, [part.per_group(compared) for part in parts]
 
