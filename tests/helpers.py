@@ -35,8 +35,14 @@ def make_problem(n=400, n_features=5, seed=0, dtype=np.float64):
 
 def fair(*args, **params):
     """A FairClassifier; parameters of the method may be among its own."""
-    own = {name: params.pop(name) for name in [*params] if name in Method().get_params()}
-    return FairClassifier(*args, **params, **({"method": Method(**own)} if own else {}))
+    return FairClassifier(*args, **with_method(params))
+
+
+def with_method(params):
+    """Parameters of a classifier, those of its method in their record."""
+    own = {name: value for name, value in params.items() if name in Method().get_params()}
+    rest = {name: value for name, value in params.items() if name not in own}
+    return rest | ({"method": Method(**own)} if own else {})
 
 
 def by_last_column(X):

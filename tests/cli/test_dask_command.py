@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from evenhand import FairClassifier, load_model
+from evenhand import load_model
 from evenhand.cli.app import app
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Share
@@ -61,7 +61,7 @@ def in_pieces(frame, folder, n_files=3, group_rows=200):
 @pytest.fixture
 def here(monkeypatch):
     """Dask without a cluster, in pieces of 300 rows, and few iterations, each of which is slow."""
-    monkeypatch.setitem(FairClassifier.__init__.__kwdefaults__, "max_iter", 20)
+    monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 20)
     monkeypatch.setattr(dask_pieces, "dask_client", lambda address, most: nullcontext())
     monkeypatch.setattr(dask_pieces, "PIECE_ROWS", 300)
     with dask.config.set(scheduler="synchronous"):

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import MANY, REGIMES, make_rows, with_value
+from helpers import MANY, REGIMES, fair, make_rows, with_value
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
@@ -35,7 +35,7 @@ class TestDask:
             town=np.where(np.arange(300) < 20, "York, UK", "Rome"),
         )
         lazy = dd.from_pandas(frame, npartitions=3)
-        model = FairClassifier(max_iter=3, tau=0.1, pos_label="yes")
+        model = fair(max_iter=3, tau=0.1, pos_label="yes")
         for table in (frame, lazy):
             model.fit(table[list("abcdef")], table["y"], sensitive_features=table[["sex", "town"]])
             assert model.classes_.tolist() == ["no", "yes"]
@@ -54,9 +54,9 @@ class TestDask:
         settings = {"max_iter": 15, "tau": 0.5, **settings}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+            expected = fair(**settings).fit(X, y, sensitive_features=z)
             lazy = [da.from_array(v, chunks=(n // 3, *v.shape[1:])) for v in (X, y, z)]
-            model = FairClassifier(**settings).fit(*lazy[:2], sensitive_features=lazy[2])
+            model = fair(**settings).fit(*lazy[:2], sensitive_features=lazy[2])
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
         np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
         np.testing.assert_allclose(model.frontier_.rate, expected.frontier_.rate)
@@ -77,13 +77,9 @@ class TestDask:
         frame = dd.read_parquet(tmp_path)
         inputs = list("abcdef")
         settings = {"max_iter": 20, "tau": 0.5}
-        model = FairClassifier(**settings).fit(
-            frame[inputs], frame["y"], sensitive_features=frame["z"]
-        )
+        model = fair(**settings).fit(frame[inputs], frame["y"], sensitive_features=frame["z"])
         table = pd.concat([table[i::3] for i in range(3)])
-        expected = FairClassifier(**settings).fit(
-            table[inputs], table["y"], sensitive_features=table["z"]
-        )
+        expected = fair(**settings).fit(table[inputs], table["y"], sensitive_features=table["z"])
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
         assert model.feature_names_in_.tolist() == inputs
         assert (model.predict(frame[inputs]).compute() == expected.predict(table[inputs])).all()
@@ -94,8 +90,8 @@ class TestDask:
         X, y, z = make_rows(3000)
         weight = np.random.default_rng(0).random(3000)
         settings = {"max_iter": 20, "tau": 0.5}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
-        model = FairClassifier(**settings).fit(
+        expected = fair(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = fair(**settings).fit(
             da.from_array(X, chunks=(700, 2)),
             da.from_array(y, chunks=1100),
             sensitive_features=np.array(["f", "m"])[z],
@@ -111,12 +107,10 @@ class TestDask:
 
         X, y, z = make_rows(6000)
         settings = {**REGIMES[selection], "tau": 0.4, "max_iter": 10, "cv": 2, "random_state": 0}
-        model = FairClassifier(**settings).fit(
-            da.from_array(X, chunks=(1000, -1)), y, sensitive_features=z
-        )
+        model = fair(**settings).fit(da.from_array(X, chunks=(1000, -1)), y, sensitive_features=z)
         table = pd.DataFrame(X, columns=list("abcdef")).assign(y=y, z=z)
         table.to_parquet(tmp_path / "t.parquet", row_group_size=2500)
-        other = FairClassifier(**settings).fit_parquet(tmp_path, label="y", sensitive_features="z")
+        other = fair(**settings).fit_parquet(tmp_path, label="y", sensitive_features="z")
         np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-7)
         assert model.held_out_.n_rows == other.held_out_.n_rows
 
@@ -134,9 +128,9 @@ class TestDask:
             other = pd.DataFrame({"y": y[part], "z": z[part]})
             other.to_parquet(tmp_path / "y" / f"{i}.parquet")
         settings = {"max_iter": 10, "tau": 0.5}
-        expected = FairClassifier(**settings).fit(table, y, sensitive_features=z)
+        expected = fair(**settings).fit(table, y, sensitive_features=z)
         inputs, others = dd.read_parquet(tmp_path / "x"), dd.read_parquet(tmp_path / "y")
-        model = FairClassifier(**settings).fit(inputs, others["y"], sensitive_features=others["z"])
+        model = fair(**settings).fit(inputs, others["y"], sensitive_features=others["z"])
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
 
     def test_rows_of_weight_0_do_not_count(self):
@@ -146,8 +140,8 @@ class TestDask:
         lazy = da.from_array(X, chunks=(1000, -1))
         weight = np.where(z == 2, 0.0, 1.0 + np.arange(3000) % 2)
         settings = {"max_iter": 10, "tau": 0.5}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
-        model = FairClassifier(**settings).fit(lazy, y, sensitive_features=z, sample_weight=weight)
+        expected = fair(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = fair(**settings).fit(lazy, y, sensitive_features=z, sample_weight=weight)
         assert model.groups_.tolist() == expected.groups_.tolist() == [0, 1]
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
         np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-7)
@@ -182,7 +176,7 @@ class TestDask:
             held = Share(int(np.random.RandomState(0).randint(2**31 - 1)), 0, 0.5, True)
             y = np.where(held.of(0, n), y, 0)
         with pytest.raises(ValueError, match=message):
-            FairClassifier(random_state=0, **settings).fit(
+            fair(random_state=0, **settings).fit(
                 da.from_array(X, chunks=(10, -1) if n < 100 else (1000, -1)),
                 y,
                 sensitive_features=z,
@@ -225,7 +219,7 @@ class TestDask:
         X, y, z = make_rows(3000)
         X, y, z = change(da.from_array(X, chunks=(1000, -1)), y, z)
         with pytest.raises(ValueError, match=message):
-            FairClassifier(**settings).fit(X, y, sensitive_features=z)
+            fair(**settings).fit(X, y, sensitive_features=z)
 
     @pytest.mark.parametrize(
         ("weight", "message"),
@@ -272,7 +266,7 @@ class TestDask:
 
         X, y, z = make_rows(500)
         table = pd.DataFrame(X, columns=list("abcdef"))
-        model = FairClassifier(max_iter=5, tau=0.1)
+        model = fair(max_iter=5, tau=0.1)
         for names, known in ((list("abcdef"), True), (range(6), False)):
             frame = dd.from_pandas(table.set_axis(names, axis=1), npartitions=2)
             model.fit(frame, y, sensitive_features=z)
@@ -294,9 +288,9 @@ class TestDask:
         X, y, z = make_rows(500)
         weight = np.arange(500) % 2
         settings = {"max_iter": 5, "tau": 0.1}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        expected = fair(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
         blocks = da.from_array(X, chunks=(250, -1)).map_blocks(make, dtype=float)
-        model = FairClassifier(**settings)
+        model = fair(**settings)
         model.fit(blocks, y, sensitive_features=z, sample_weight=weight)
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
         assert model.score(blocks, y) == expected.score(X, y)
@@ -309,12 +303,10 @@ class TestDask:
         lazy = da.from_array(X, chunks=(250, -1))
         labels = dd.from_pandas(pd.DataFrame({"y": y}), npartitions=2)
         settings = {"max_iter": 5, "tau": 0.1}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=2)
+        expected = fair(**settings).fit(X, y, sensitive_features=z, sample_weight=2)
         for given in (y[:, None], da.from_array(y[:, None], chunks=(250, 1)), labels):
             with pytest.warns(DataConversionWarning, match="column-vector"):
-                model = FairClassifier(**settings).fit(
-                    lazy, given, sensitive_features=z, sample_weight=2
-                )
+                model = fair(**settings).fit(lazy, given, sensitive_features=z, sample_weight=2)
             np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
 
     def test_score(self, monkeypatch):
@@ -326,7 +318,7 @@ class TestDask:
         X, y, z = make_rows(600)
         weight = np.random.default_rng(0).random(600)
         settings = {"max_iter": 5, "tau": 0.1, "group_cuts": True}
-        model = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+        model = fair(**settings).fit(X, y, sensitive_features=z)
         expected = model.score(X, y, weight, sensitive_features=z)
         frame = dd.from_pandas(pd.DataFrame(X).assign(y=y, z=z, w=weight), npartitions=3)
         frame = dd.concat([frame, frame[frame["y"] > 1]])  # and partitions without rows
@@ -356,7 +348,7 @@ class TestDask:
 
         X, y, z = make_rows(600)
         lazy = da.from_array(X, chunks=(200, -1))
-        model = FairClassifier(max_iter=5, tau=0.1, group_cuts=True)
+        model = fair(max_iter=5, tau=0.1, group_cuts=True)
         with pytest.raises(NotFittedError):
             model.predict(lazy)
         model.fit(X, y, sensitive_features=z)
@@ -376,7 +368,7 @@ class TestDask:
         import dask.array as da
 
         X, y, z = make_rows(3000)
-        model = FairClassifier(max_iter=20, tau=0.9, random_state=0)
+        model = fair(max_iter=20, tau=0.9, random_state=0)
         mixed = model.fit(X, y, sensitive_features=z).averaged()
         assert len(mixed.weights_) > 1
         lazy = [da.from_array(X, chunks=(n, -1)) for n in (1000, 700)]
@@ -432,10 +424,8 @@ class TestCluster:
             return found
 
         monkeypatch.setattr(dask_rows, "compute", spied)
-        model = FairClassifier(max_iter=10, tau=0.5).fit(X, y, sensitive_features=z)
-        expected = FairClassifier(max_iter=10, tau=0.5).fit(
-            *arrays[:2], sensitive_features=arrays[2]
-        )
+        model = fair(max_iter=10, tau=0.5).fit(X, y, sensitive_features=z)
+        expected = fair(max_iter=10, tau=0.5).fit(*arrays[:2], sensitive_features=arrays[2])
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
         assert np.median(sizes) < 3000  # moments
         # The largest are histograms and the sample's scores, whatever the number of rows.
@@ -446,9 +436,7 @@ class TestCluster:
         from threading import Thread
 
         (X, y, z), arrays = table
-        expected = FairClassifier(max_iter=60, tau=0.5).fit(
-            *arrays[:2], sensitive_features=arrays[2]
-        )
+        expected = fair(max_iter=60, tau=0.5).fit(*arrays[:2], sensitive_features=arrays[2])
         pid = next(iter(client.run(os.getpid).values()))
         killed = []
 
@@ -461,7 +449,7 @@ class TestCluster:
         thread.start()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = FairClassifier(max_iter=60, tau=0.5).fit(X, y, sensitive_features=z)
+            model = fair(max_iter=60, tau=0.5).fit(X, y, sensitive_features=z)
         done = time.perf_counter()
         thread.join()
         assert killed[0] < done

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES, make_rows
+from helpers import REGIMES, fair, make_rows
 from sklearn.base import clone
-
-from evenhand import FairClassifier
 
 
 class TestLikeMemory:
@@ -41,26 +39,26 @@ class TestLikeMemory:
     def test_certificates_with_weights_that_are_alike(self, fit):
         X, y, z = make_rows(2000)
         settings = {"confidence": "certified", "max_iter": 5, "tau": 0.3, "random_state": 0}
-        plain = fit(FairClassifier(**settings), X, y, z)
+        plain = fit(fair(**settings), X, y, z)
         for one in (1, 0.3):
-            weighted = fit(FairClassifier(**settings), X, y, z, np.full(2000, one))
+            weighted = fit(fair(**settings), X, y, z, np.full(2000, one))
             assert weighted.guarantee_.certified
             assert weighted.guarantee_ == plain.guarantee_
-        tripled = fit(FairClassifier(**settings), X, y, z, np.full(2000, 3.0)).held_out_
+        tripled = fit(fair(**settings), X, y, z, np.full(2000, 3.0)).held_out_
         np.testing.assert_array_equal(tripled.counts.sum(axis=(1, 2, 3)), tripled.n_rows)
         with pytest.raises(ValueError, match="differs from row to row"):
-            fit(FairClassifier(**settings), X, y, z, 1.0 + np.arange(2000) % 2)
+            fit(fair(**settings), X, y, z, 1.0 + np.arange(2000) % 2)
 
     def test_weighted_rows_have_no_bounds(self, fit):
         X, y, z = make_rows(2000)
-        model = FairClassifier(**REGIMES["holdout"], max_iter=5, tau=0.1, random_state=0)
+        model = fair(**REGIMES["holdout"], max_iter=5, tau=0.1, random_state=0)
         assert np.isfinite(fit(model, X, y, z).held_out_.bound).any()
         assert np.isnan(fit(model, X, y, z, 1.0 + np.arange(2000) % 2).held_out_.bound).all()
 
     def test_types_of_labels_and_groups(self, fit, request):
         X, y, z = make_rows(2000)
         y, z = np.array(["no", "yes"])[y], np.array(["f", "m"])[z]
-        model = FairClassifier(max_iter=5, tau=0.1, pos_label="yes")
+        model = fair(max_iter=5, tau=0.1, pos_label="yes")
         if "parquet" in request.node.name:
             y, z = pd.Series(y), pd.Series(z)  # as a file has them
         for labels in (y, y.astype(object)):

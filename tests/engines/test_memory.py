@@ -11,11 +11,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import as_layout, assert_same_moments, make_rows
+from helpers import as_layout, assert_same_moments, fair, make_rows
 from scipy.sparse import csr_matrix
 
 import evenhand.engines.threads as threads
-from evenhand import FairClassifier
 from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import row_sums
@@ -171,7 +170,7 @@ def test_sparse_tables_stay_as_they_are(n, read_only):
     before = [v.copy() for v in (twice.data, twice.indices, twice.indptr)]
     for values in (twice.data, twice.indices, twice.indptr):
         values.flags.writeable = not read_only
-    model = FairClassifier(max_iter=10, tau=0.1)
+    model = fair(max_iter=10, tau=0.1)
     expected = model.fit(X, y, sensitive_features=z).coef_
     np.testing.assert_allclose(model.fit(twice, y, sensitive_features=z).coef_, expected, atol=1e-9)
     for values, kept in zip((twice.data, twice.indices, twice.indptr), before, strict=True):
@@ -205,17 +204,17 @@ def test_without_numba(monkeypatch, error):
     with told if error is RuntimeError else nullcontext():
         assert not kernels.has_numba()
     X, y, z = make_rows(9000)
-    model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
     monkeypatch.undo()
     kernels.has_numba.cache_clear()
-    again = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+    again = fair(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
     np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-9)
 
 
 FORK = """
 import os, signal, sys, threading, time
 import numpy as np
-from evenhand import FairClassifier
+from evenhand import FairClassifier, Method
 from evenhand.engines.threads import cores
 
 rng = np.random.default_rng(0)
@@ -233,7 +232,7 @@ fitting.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(60)  # ends a child that hangs
-    FairClassifier(tau=0.1, max_iter=5).fit(X, y, sensitive_features=z)
+    FairClassifier(tau=0.1, method=Method(max_iter=5)).fit(X, y, sensitive_features=z)
     os._exit(0)
 code = os.waitpid(child, 0)[1]
 done.set()

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES, make_rows
+from helpers import REGIMES, fair, make_rows
 
 from evenhand import FairClassifier
 
@@ -26,14 +26,14 @@ class TestFiles:
         path, table = folder
         settings = {"max_iter": 40, "tau": 0.7}
         inputs = list("abcdef")
-        expected = FairClassifier(**settings).fit(
+        expected = fair(**settings).fit(
             table[inputs],
             table["label"],
             sensitive_features=table["group"],
             sample_weight=None if weight is None else table[weight],
         )
         for where in (path, str(path / "*.parquet"), [path / "1.parquet", path / "2.parquet"]):
-            model = FairClassifier(**settings).fit_parquet(
+            model = fair(**settings).fit_parquet(
                 where,
                 label="label",
                 sensitive_features="group",
@@ -52,7 +52,7 @@ class TestFiles:
         reads = []
         read = RowGroup.inputs
         monkeypatch.setattr(RowGroup, "inputs", lambda self: reads.append(1) or read(self))
-        model = FairClassifier(max_iter=10, tau=0.1).fit_parquet(
+        model = fair(max_iter=10, tau=0.1).fit_parquet(
             path, label="label", sensitive_features="group", columns=list("abcdef")
         )
         passes = model.trajectory_.to_frame()["evaluations"].iloc[-1]
@@ -61,7 +61,7 @@ class TestFiles:
     @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
     def test_selections(self, folder, selection):
         path, table = folder
-        model = FairClassifier(**REGIMES[selection], tau=0.4, max_iter=10, cv=2, random_state=0)
+        model = fair(**REGIMES[selection], tau=0.4, max_iter=10, cv=2, random_state=0)
         model.fit_parquet(path, label="label", sensitive_features="group", columns=list("abc"))
         held = table.shape[0] if selection == "crossfit" else table.shape[0] / 2
         assert model.held_out_.n_rows == pytest.approx(held, rel=0.1)
@@ -110,7 +110,7 @@ class TestFiles:
         table = table.drop(columns="weight")
         table["label"] = table["label"] == "true"
         table[table["a"] > 0].to_parquet(path / "1.parquet")
-        model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
+        model = fair(max_iter=5, tau=0.1).fit_parquet(
             path / "1.parquet", label="label", sensitive_features="group"
         )
         assert model.feature_names_in_.tolist() == list("abcdef")
@@ -124,7 +124,7 @@ class TestFiles:
             {"engine": "dask"},
         ):
             with pytest.raises(ValueError, match=r"in memory|not for a table in files"):
-                FairClassifier(**settings).fit_parquet(
+                fair(**settings).fit_parquet(
                     folder[0], label="label", sensitive_features="group", columns=["a"]
                 )
 
@@ -173,7 +173,7 @@ class TestFiles:
     def test_files_without_rows(self, folder):
         path, table = folder
         table[:0].assign(label=None).to_parquet(path / "0.parquet")
-        model = FairClassifier(max_iter=5, tau=0.1).fit_parquet(
+        model = fair(max_iter=5, tau=0.1).fit_parquet(
             path, label="label", sensitive_features="group", columns=["a", "b"]
         )
         assert model.classes_.tolist() == ["false", "true"]
@@ -190,8 +190,5 @@ class TestFiles:
         X, y, z = make_rows(9000, dtype=np.float32)
         X.tofile(tmp_path / "x.bin")
         mapped = np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape)
-        a, b = (
-            FairClassifier(max_iter=20, tau=0.5).fit(v, y, sensitive_features=z)
-            for v in (X, mapped)
-        )
+        a, b = (fair(max_iter=20, tau=0.5).fit(v, y, sensitive_features=z) for v in (X, mapped))
         np.testing.assert_array_equal(a.coef_, b.coef_)

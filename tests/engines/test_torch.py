@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import MANY, NOTION_NAMES, REGIMES, assert_same_moments, make_rows, with_value
+from helpers import MANY, NOTION_NAMES, REGIMES, assert_same_moments, fair, make_rows, with_value
 from sklearn.model_selection import KFold
 
 from evenhand import FairClassifier, FairnessWarning
@@ -101,10 +101,10 @@ class TestTorch:
         settings = {"max_iter": 30, "tau": 0.7, **settings}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
-            expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
+            expected = fair(**settings).fit(X, y, sensitive_features=z)
             tensors = [torch.as_tensor(v).to(device) for v in (X, y, z)]
-            found = FairClassifier(**settings).fit(*tensors[:2], sensitive_features=tensors[2])
-            copied = FairClassifier(**settings, engine="torch", device=device)
+            found = fair(**settings).fit(*tensors[:2], sensitive_features=tensors[2])
+            copied = fair(**settings, engine="torch", device=device)
             copied.fit(X, y, sensitive_features=z)
         for model in (found, copied):
             np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-7)
@@ -121,8 +121,8 @@ class TestTorch:
         X, y, z = make_rows(12_000 if exact else 2 * MANY)
         weight = np.random.default_rng(0).integers(0, 3, len(y))
         settings = {"max_iter": 20, "tau": 0.5}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
-        model = FairClassifier(**settings).fit(
+        expected = fair(**settings).fit(X, y, sensitive_features=z, sample_weight=weight)
+        model = fair(**settings).fit(
             *map(torch.as_tensor, (X, y)),
             sensitive_features=torch.as_tensor(z),
             sample_weight=torch.as_tensor(weight),
@@ -136,7 +136,7 @@ class TestTorch:
         X, y, z = make_rows(600)
         found = [
             certificate(
-                FairClassifier(max_iter=10, tau=0.5, engine=engine).fit(X, y, sensitive_features=z),
+                fair(max_iter=10, tau=0.5, engine=engine).fit(X, y, sensitive_features=z),
                 X,
                 y,
                 sensitive_features=z,
@@ -148,7 +148,7 @@ class TestTorch:
     @pytest.mark.parametrize("selection", ["holdout", "certified", "crossfit"])
     def test_selections(self, torch, selection):
         X, y, z = make_rows(6000)
-        model = FairClassifier(**REGIMES[selection], tau=0.5, max_iter=20, cv=3, random_state=0)
+        model = fair(**REGIMES[selection], tau=0.5, max_iter=20, cv=3, random_state=0)
         model.fit(torch.as_tensor(X), torch.as_tensor(y), sensitive_features=z)
         assert model.feasible_
         assert model.held_out_.n_rows == pytest.approx(
@@ -158,7 +158,7 @@ class TestTorch:
     def test_labels_and_groups_of_any_kind(self, torch):
         X, y, z = make_rows(500)
         words, names = np.array(["no", "yes"])[y], np.array(["a", "b"])[z]
-        model = FairClassifier(max_iter=5, tau=0.1, pos_label="yes").fit(
+        model = fair(max_iter=5, tau=0.1, pos_label="yes").fit(
             torch.as_tensor(X), words, sensitive_features=names
         )
         assert model.classes_.tolist() == ["no", "yes"]
@@ -205,14 +205,14 @@ class TestTorch:
         X = np.round(X)  # so that all of them hold it
         settings = {"max_iter": 5, "tau": 0.1}
         given = getattr(torch.as_tensor(X), change)()
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
-        model = FairClassifier(**settings).fit(given, torch.as_tensor(y), sensitive_features=z)
+        expected = fair(**settings).fit(X, y, sensitive_features=z)
+        model = fair(**settings).fit(given, torch.as_tensor(y), sensitive_features=z)
         np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-4)
         np.testing.assert_array_equal(model.predict(given), model.predict(X))
 
     def test_narrow_labels_groups_and_weights(self, torch):
         X, y, z = map(torch.as_tensor, make_rows(500))
-        model = FairClassifier(max_iter=5, tau=0.1).fit(
+        model = fair(max_iter=5, tau=0.1).fit(
             X,
             y.bfloat16(),
             sensitive_features=z.bfloat16(),
@@ -237,8 +237,8 @@ class TestTorch:
             "max_iter": 5,
             "tau": 0.1,
         }
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
-        model = FairClassifier(**settings).fit(torch.as_tensor(X), y, sensitive_features=z)
+        expected = fair(**settings).fit(X, y, sensitive_features=z)
+        model = fair(**settings).fit(torch.as_tensor(X), y, sensitive_features=z)
         np.testing.assert_allclose(model.held_out_.rate, expected.held_out_.rate)
 
     def test_arrays_that_cannot_be_written_to(self, torch, monkeypatch):
@@ -253,7 +253,7 @@ class TestTorch:
         monkeypatch.setattr(torch, "as_tensor", warned)
         X, y, z = make_rows(500)
         X.setflags(write=False)
-        FairClassifier(max_iter=5, tau=0.1, engine="torch").fit(X, y, sensitive_features=z)
+        fair(max_iter=5, tau=0.1, engine="torch").fit(X, y, sensitive_features=z)
 
     def test_numpy_takes_tensors(self, torch, monkeypatch):
         from evenhand.engines import torch as torch_rows
@@ -261,15 +261,15 @@ class TestTorch:
         monkeypatch.setattr(torch_rows, "TorchRows", None)
         X, y, z = make_rows(500)
         settings = {"max_iter": 5, "tau": 0.1}
-        expected = FairClassifier(**settings).fit(X, y, sensitive_features=z)
-        model = FairClassifier(engine="numpy", **settings)
+        expected = fair(**settings).fit(X, y, sensitive_features=z)
+        model = fair(engine="numpy", **settings)
         model.fit(*map(torch.as_tensor, (X, y)), sensitive_features=torch.as_tensor(z))
         np.testing.assert_array_equal(model.coef_, expected.coef_)
 
     def test_score(self, torch, device):
         X, y, z = make_rows(500)
         weight = np.random.default_rng(0).random(500)
-        model = FairClassifier(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
+        model = fair(max_iter=5, tau=0.1).fit(X, y, sensitive_features=z)
         tensors = [torch.as_tensor(v, dtype=torch.float64, device=device) for v in (X, y, weight)]
         found = model.score(*(v.requires_grad_() for v in tensors))
         assert found == pytest.approx(model.score(X, y, weight))
@@ -279,7 +279,7 @@ class TestTorch:
 
     def test_another_number_of_columns(self, torch):
         X, y, z = make_rows(500)
-        model = FairClassifier(max_iter=5, tau=0.1).fit(torch.as_tensor(X), y, sensitive_features=z)
+        model = fair(max_iter=5, tau=0.1).fit(torch.as_tensor(X), y, sensitive_features=z)
         with pytest.raises(ValueError, match="features"):
             model.predict(torch.as_tensor(X[:, :3]))
 

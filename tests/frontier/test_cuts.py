@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES
+from helpers import REGIMES, fair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from evenhand import FairClassifier, group_rates
+from evenhand import group_rates
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, Joint
 from evenhand.core.rates import RATES
@@ -31,7 +31,7 @@ def make(n, seed, groups=2):
 def fit(data, **params):
     X, y, z = data
     params = {"confidence": None} | params
-    return FairClassifier(group_cuts=True, **params).fit(X, y, sensitive_features=z)
+    return fair(group_cuts=True, **params).fit(X, y, sensitive_features=z)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ class TestClassifier:
     def test_knowing_the_group_does_not_hurt(self, data, notion):
         X, y, z = data
         aware = fit(data, notion=notion, max_iter=60)
-        blind = FairClassifier(notion, max_iter=60, confidence=None).fit(X, y, sensitive_features=z)
+        blind = fair(notion, max_iter=60, confidence=None).fit(X, y, sensitive_features=z)
         for tau in (0.8, 0.9):
             assert aware.at(tau).accuracy_ >= blind.at(tau).accuracy_ - 0.002
         assert aware.at(0.9).accuracy_ > blind.at(0.9).accuracy_ - 1e-9
@@ -216,14 +216,14 @@ class TestClassifier:
     def test_crossed_columns(self, data):
         X, y, z = data
         groups = pd.DataFrame({"z": z, "old": X[:, 2] > 0})
-        model = FairClassifier(group_cuts=True, max_iter=60).fit(X, y, sensitive_features=groups)
+        model = fair(group_cuts=True, max_iter=60).fit(X, y, sensitive_features=groups)
         assert model.groups_.tolist() == ["a & False", "a & True", "b & False", "b & True"]
         assert model.predict(X, sensitive_features=groups).shape == y.shape
 
     def test_bins(self, data):
         X, y, _ = data
         age = 40 + 10 * X[:, 0]
-        model = FairClassifier(group_cuts=True, bins=[30, 50], max_iter=60)
+        model = fair(group_cuts=True, bins=[30, 50], max_iter=60)
         model.fit(X, y, sensitive_features=age)
         pred = model.predict(X, sensitive_features=age)
         assert model.accuracy_ == pytest.approx(np.mean(pred == y))
@@ -233,7 +233,7 @@ class TestClassifier:
     def test_bins_that_are_alike_in_six_digits(self, data):
         X, y, _ = data
         born = 19800101 + np.arange(len(y)) % 59
-        model = FairClassifier(
+        model = fair(
             group_cuts=True, bins=[19800110, 19800125, 19800140], max_iter=60, tau=0.5
         ).fit(X, y, sensitive_features=born)
         assert len(set(model.groups_.tolist())) == 4
@@ -280,7 +280,7 @@ class TestClassifier:
     def test_sparse_and_weights(self, data):
         X, y, z = (v[:400] for v in data)
         weight = np.random.default_rng(0).integers(1, 3, 400)
-        weighted = FairClassifier(group_cuts=True, max_iter=60, confidence=None).fit(
+        weighted = fair(group_cuts=True, max_iter=60, confidence=None).fit(
             csr_matrix(X), y, sensitive_features=z, sample_weight=weight
         )
         repeated = fit(tuple(np.repeat(v, weight, axis=0) for v in (X, y, z)), max_iter=60)
@@ -295,7 +295,7 @@ class TestClassifier:
     def test_groups_from_a_column(self, data):
         X, y, z = data
         frame = pd.DataFrame(X, columns=list("uvw")).assign(z=z)
-        model = FairClassifier(group_cuts=True, sensitive_features="z", max_iter=60).fit(frame, y)
+        model = fair(group_cuts=True, sensitive_features="z", max_iter=60).fit(frame, y)
         assert model.accuracy_ == pytest.approx(np.mean(model.predict(frame) == y))
         assert model.score(frame, y) == pytest.approx(model.accuracy_)
 

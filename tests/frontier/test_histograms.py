@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import MANY, make_rows
+from helpers import MANY, fair, make_rows
 
-from evenhand import FairClassifier
 from evenhand.core.notions import NOTIONS, of_labels
 from evenhand.engines.kernels import LIMITS, Limits
 from evenhand.engines.memory import make_oracle
@@ -73,7 +72,7 @@ class TestHistograms:
 
     def test_a_fit(self):
         X, y, z = make_rows(MANY)
-        model = FairClassifier(tau=0.8, max_iter=20).fit(X, y, sensitive_features=z)
+        model = fair(tau=0.8, max_iter=20).fit(X, y, sensitive_features=z)
         assert model.feasible_
         assert model.score(X, y) == pytest.approx(model.accuracy_, abs=1e-9)
 
@@ -85,7 +84,7 @@ class TestHistograms:
         z = rng.integers(2, size=n)
         X = np.column_stack([rng.random(n) < 0.4 + 0.1 * z, rng.random(n) < 0.5]).astype(float)
         y = (X.sum(axis=1) + rng.standard_normal(n) > 1).astype(int)
-        expected = FairClassifier(max_iter=10).fit(X, y, sensitive_features=z)
+        expected = fair(max_iter=10).fit(X, y, sensitive_features=z)
         assert expected.feasible_
         if engine == "memory":
             X = X + 1e-9 * rng.random(X.shape)  # so that none are merged
@@ -93,6 +92,6 @@ class TestHistograms:
             X = pytest.importorskip("torch").as_tensor(X)
         else:
             X = pytest.importorskip("dask.array").from_array(X, chunks=(20_000, -1))
-        model = FairClassifier(max_iter=10).fit(X, y, sensitive_features=z)
+        model = fair(max_iter=10).fit(X, y, sensitive_features=z)
         assert model.feasible_
         assert model.accuracy_ == pytest.approx(expected.accuracy_, abs=1e-6)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NOTION_NAMES, REGIMES, as_layout, make_problem
+from helpers import NOTION_NAMES, REGIMES, as_layout, fair, make_problem
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -36,7 +36,7 @@ RATE = RATES["selection_rate"]
 
 def fit(X, y, z, sample_weight=None, **params):
     params = {"random_state": 0, "tau": 0.6, "max_iter": 60} | params
-    return FairClassifier(**params).fit(X, y, sensitive_features=z, sample_weight=sample_weight)
+    return fair(**params).fit(X, y, sensitive_features=z, sample_weight=sample_weight)
 
 
 def counts_strategy():
@@ -384,7 +384,7 @@ class TestClassifier:
         changed[held] = rng.permutation(y[held]) if labels == "permuted" else 1 - y[held]
         other = fit(X, changed, z, **REGIMES["certified"])
         assert not np.array_equal(model.held_out_.counts, other.held_out_.counts)
-        one, two = (order_of_tests(m.held_out_, m._rate, m.delta) for m in (model, other))
+        one, two = (order_of_tests(m.held_out_, m.fitted_.rate, m.delta) for m in (model, other))
         assert len(one) > 1
         np.testing.assert_array_equal(one, two)
         for column in ("iterate", "cut", "accuracy", "rate"):
@@ -405,7 +405,7 @@ class TestClassifier:
         strata = z * 2 + y if name == "holdout" else z
         kept, out = split_rows(strata, model.holdout, np.random.RandomState(0))
         assert (held.n_rows, held.n_fitted) == (len(out), len(kept))
-        reference = FairClassifier(notion=notion, tau=1e-6, max_iter=40).fit(
+        reference = fair(notion=notion, tau=1e-6, max_iter=40).fit(
             X[kept], y[kept], sensitive_features=z[kept]
         )
         np.testing.assert_array_equal(model.frontier_.counts, reference.frontier_.counts)
@@ -415,7 +415,7 @@ class TestClassifier:
             _, counts = group_counts(y[out], predicted, sensitive_features=z[out])
             np.testing.assert_array_equal(counts, held.counts[i])
         _, counts = group_counts(y[out], model.predict(X[out]), sensitive_features=z[out])
-        assert model.rate_ == pytest.approx(float(model._rate.ratio(counts)))
+        assert model.rate_ == pytest.approx(float(model.fitted_.rate.ratio(counts)))
         assert model.accuracy_ == pytest.approx(np.mean(model.predict(X[out]) == y[out]))
         assert len(held.to_frame()) == len(points) == len(held.bound)
         assert (points is model.frontier_) == (name == "holdout")
@@ -495,16 +495,16 @@ class TestClassifier:
         X, y, z = data
         frame = pd.DataFrame(X, columns=[*"abcde"]).assign(sex=np.array(["f", "m"])[z])
         params = {**REGIMES[name], "tau": 0.6, "random_state": 0, "max_iter": 60}
-        by_name = FairClassifier(sensitive_features="sex", **params).fit(frame, y)
+        by_name = fair(sensitive_features="sex", **params).fit(frame, y)
         np.testing.assert_allclose(by_name.coef_[0, :-1], models[name].coef_[0], rtol=1e-6)
         table = np.column_stack([X, z])
-        by_function = FairClassifier(sensitive_features=lambda X: X[:, 5], **params)
+        by_function = fair(sensitive_features=lambda X: X[:, 5], **params)
         assert by_function.fit(table, y).held_out_.n_rows == models[name].held_out_.n_rows
 
     def test_search(self, data):
         X, y, z = data
         table = np.column_stack([X[:600], z[:600]])
-        model = FairClassifier(sensitive_features=5, **REGIMES["holdout"], tau=0.3, random_state=0)
+        model = fair(sensitive_features=5, **REGIMES["holdout"], tau=0.3, random_state=0)
         search = GridSearchCV(model, {"holdout": [0.2, 0.4]}, cv=2).fit(table, y[:600])
         assert np.isfinite(search.best_score_)
 
@@ -604,7 +604,7 @@ class TestWhenThingsGoWrong:
         X, y, z = make_problem(n=60)
         y = np.where(z == 0, 0, y)
         y[np.flatnonzero(z == 0)[0]] = 1
-        model = FairClassifier(**REGIMES[name], random_state=0).fit(X, y, sensitive_features=z)
+        model = fair(**REGIMES[name], random_state=0).fit(X, y, sensitive_features=z)
         if name == "holdout":
             assert model.held_out_.counts[:, 0, 1].sum() == 0  # it was fitted to
 
@@ -660,7 +660,7 @@ class TestWhenThingsGoWrong:
             model = fit(X, y, z, confidence="certified", tau=0.9)
         assert not model.feasible_
         assert not model.guarantee_.certified
-        order = order_of_tests(model.held_out_, model._rate, model.delta)
+        order = order_of_tests(model.held_out_, model.fitted_.rate, model.delta)
         assert model.point_.rate == model.held_out_.points.rate[order[0]]
         assert np.isfinite(model.predict_proba(X)).all()
 
@@ -748,7 +748,7 @@ def test_three_groups_and_a_small_one(selection):
     y = (X[:, 0] + X[:, 1] + rng.logistic(size=n) > 0.5).astype(int)
     names = np.array(["a", "b", "c"], dtype=object)[z]
     names[:9] = "few"
-    model = FairClassifier(tau=0.6, **REGIMES[selection], random_state=0)
+    model = fair(tau=0.6, **REGIMES[selection], random_state=0)
     model.fit(X, y, sensitive_features=names)
     assert model.small_groups_ == {"few": 9}
     assert model.feasible_

@@ -12,13 +12,14 @@ import zipfile
 import zlib
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import REGIMES
 
-from evenhand import FairClassifier
+from evenhand import FairClassifier, Method
 from evenhand.persist.archive import LIMITS, MEMBERS, memory_of
 from evenhand.persist.model_file import (
     ModelFileError,
@@ -50,13 +51,15 @@ def people(n=300, labels=2):
     return pd.DataFrame(table), y
 
 
+FIXTURES = Path(__file__).parent / "fixtures"
+
 CASES = {
     "plain": ("sex", {}, 2),
     "certified": ("sex", {"confidence": "certified", "random_state": 0, "tau": 0.2}, 2),
     "holdout": ("sex", {**REGIMES["holdout"], "random_state": 0}, 2),
     "crossfit": (
         "sex",
-        {**REGIMES["crossfit"], "cv": 2, "random_state": 0, "max_iter": 30},
+        {**REGIMES["crossfit"], "cv": 2, "random_state": 0, "method": Method(max_iter=30)},
         2,
     ),
     "group cuts": ("sex", {"group_cuts": True}, 2),
@@ -70,9 +73,9 @@ CASES = {
     "crossed bins": (["age", "sex"], {"bins": {"age": 2}, "tau": 0.2, "group_cuts": True}, 2),
     "smaller label": ("sex", {"pos_label": 0}, 2),
     "three labels": ("sex", {"tau": 0.3}, 3),
-    "noise": ("sex", {"extra_column": "noise", "random_state": 3}, 2),
-    "nothing to choose": ("sex", {"min_share": 0.499}, 2),
-    "no cut": ("sex", {"cut": False, "tau": 0.1}, 2),
+    "noise": ("sex", {"method": Method(extra_column="noise"), "random_state": 3}, 2),
+    "nothing to choose": ("sex", {"method": Method(min_share=0.499)}, 2),
+    "no cut": ("sex", {"method": Method(cut=False), "tau": 0.1}, 2),
 }
 
 
@@ -148,6 +151,17 @@ def edit_state(members, edit):
     members["model.json"] = json.dumps(state).encode()
 
 
+def inner(*keys, **changes):
+    """Change values somewhere inside of a file."""
+
+    def edit(place):
+        for key in keys:
+            place = place[key]
+        place.update(changes)
+
+    return state(edit)
+
+
 class Bomb:
     """Writes a file when it is unpickled."""
 
@@ -182,7 +196,7 @@ class TestHostile:
             (lambda m: m.pop("arrays.npz"), "damaged or was changed"),
             (state(lambda s: s["classifier"]["params"].update(evil=1)), "unknown parameter 'evil'"),
             (state(lambda s: s["classifier"]["params"].update(tau="0.8")), "'tau' parameter"),
-            (state(lambda s: s["classifier"]["params"].update(solver="os.system")), "'solver'"),
+            (inner("classifier", "params", "method", solver="os.system"), "'solver'"),
             (
                 state(lambda s: s["encoder"]["plans"][0].update(kind="__import__('os')")),
                 "no plan of a column",
@@ -257,12 +271,14 @@ class TestHostile:
         change = lambda m: m.update(  # noqa: E731
             {
                 "manifest.json": m["manifest.json"].replace(
-                    b'"format_version": 1', b'"format_version": 9'
+                    b'"format_version": 2', b'"format_version": 9'
                 )
             }
         )
         (tmp_path / "m").write_bytes(rewritten(saved, change))
-        with pytest.raises(ModelFileError, match="format version 9, and this evenhand reads 1"):
+        with pytest.raises(
+            ModelFileError, match="format version 9, and this evenhand reads 1 to 2"
+        ):
             load_model(tmp_path / "m")
 
 
@@ -387,7 +403,7 @@ LARGE = {
         ),
         "plain.weights is 'aaa",
     ),
-    "margin": (lambda s: s["classifier"]["plain"].update(_margin=LONG), "_margin has the shape"),
+    "margin": (lambda s: s["classifier"]["fit"].update(margin=LONG), "margin has the shape"),
     "target": (lambda s: s["classifier"]["params"].update(tau=LONG), "tau is 'aaa"),
     "fill": (lambda s: s["encoder"]["plans"][0].update(fill=LONG), "fill of column 'x' has"),
     "edges": (lambda s: s["pipeline"].update(edges={"sex": LONG}), "edges is 'aaa"),
@@ -595,17 +611,6 @@ def places(value, at=()):
         yield from places(inner, (*at, key))
 
 
-def inner(*keys, **changes):
-    """Change values somewhere inside of a file."""
-
-    def edit(place):
-        for key in keys:
-            place = place[key]
-        place.update(changes)
-
-    return state(edit)
-
-
 def counts_of(part, change):
     def edit(state):
         held = np.array(state["facts"][f"{part}_counts"])
@@ -628,16 +633,19 @@ CONTRADICTIONS = {
     "rate's name": (inner(MODEL, "frontier", rate_name="luck"), "frontier.rate_name is not"),
     "labels": (inner(MODEL, "labels", values=[1, 0]), "the labels are not the classes"),
     "classes": (inner(MODEL, "classes", values=[1, 0]), "the labels are not the classes"),
-    "sign": (inner(MODEL, "plain", _sign=-1), "_sign is -1"),
+    "noise": (inner(MODEL, "fit", noise=3), "noise is"),
     "pos_label": (inner(MODEL, "params", pos_label=0), "the labels are not the classes"),
     "no label": (inner(MODEL, "params", pos_label=7), "pos_label=7 is not among the labels"),
     "favourable": (inner(MODEL, "frontier", favourable=[0]), "frontier.favourable is not"),
     "said favourable": (facts(favourable=["0"]), "favourable is not the model's"),
     "sensitive": (facts(sensitive=["job"]), "sensitive is not what the model's groups"),
     "rows of a point": (array("frontier.counts", one_point_larger), "not of the same rows"),
-    "rows of a wary point": (array("wary.counts", one_point_larger), "not of the same rows"),
-    "group cuts": (inner(MODEL, "params", group_cuts=True), "_by_group is not what group_cuts"),
-    "where": (inner(MODEL, "plain", _where="on all people"), "not those of the selection"),
+    "rows of a conservative point": (
+        array("conservative.counts", one_point_larger),
+        "not of the same rows",
+    ),
+    "group cuts": (inner(MODEL, "params", group_cuts=True), "group_cuts is not what the"),
+    "where": (inner(MODEL, "fit", place="everywhere"), "not those of the selection"),
     "swapped groups": (counts_of("train", lambda v: v[:, ::-1]), "not of the same rows"),
     "test rows": (counts_of("test", lambda v: v * 3), "test_counts is not of as many rows"),
     "rows of an answer": (counts_of("test", one_point_larger), "not of the same rows"),
@@ -658,7 +666,6 @@ FORGED = {
         ),
         "not of as many rows as n_fitted",
     ),
-    "points": (array("held_out.points.cut", lambda v: v + 1), "not those of the frontier"),
     "counts": (array("held_out.counts", one_point_larger), "not of the same rows"),
 }
 
@@ -697,7 +704,10 @@ class TestFactsAndShapes:
             (array("frontier.rate", lambda v: -v), "frontier.rate has values below 0"),
             (array("frontier.rate", lambda v: v * 0.999), "frontier.rate is not what the counts"),
             (array("frontier.accuracy", lambda v: v + 1e-6), "frontier.accuracy is not what the"),
-            (array("wary.rate", lambda v: v * 0.999), "wary.rate is not what the counts give"),
+            (
+                array("conservative.rate", lambda v: v * 0.999),
+                "conservative.rate is not what the counts give",
+            ),
             (backwards, "frontier.rate does not rise"),
             (
                 state(lambda s: s["classifier"]["frontier"]["last"].__setitem__(2, 0.99)),
@@ -718,11 +728,11 @@ class TestFactsAndShapes:
             (array("inputs", lambda v: v * 0), "one of them twice"),
             (array("trajectory.counts", lambda v: v[:, :, 0]), "trajectory.counts has the shape"),
             (array("trajectory.loss_c", lambda v: v[:, None]), "trajectory.loss_c has the shape"),
-            (state(lambda s: s["classifier"]["plain"].update(_sign=3)), "_sign is 3"),
+            (state(lambda s: s["classifier"]["fit"].update(n_iter=-3)), "n_iter is below 0"),
             (state(lambda s: s["classifier"]["params"].update(notion=[[1]])), "no model this"),
             (
                 state(lambda s: s["classifier"]["groups"].update(values=["f"])),
-                "groups_ are not two",
+                "groups are not two",
             ),
             (state(lambda s: s["encoder"]["plans"].pop(0)), "inputs, the classifier has"),
             (state(lambda s: s["encoder"]["plans"][0].update(scale=0)), "scale of column 'x'"),
@@ -752,10 +762,10 @@ class TestFactsAndShapes:
     def test_the_bound_of_a_certificate(self, forged, tmp_path):
         about = json.loads(zipfile.ZipFile(io.BytesIO(forged)).read("model.json"))[MODEL]
         assert about["held_out"]["bound"] == "clopper-pearson"
+        old = (FIXTURES / "v1-certified.model").read_bytes()
         forget = state(lambda s: s[MODEL]["held_out"].pop("bound"))
-        for change in (forget, inner(MODEL, "held_out", bound="clopper-pearson")):
-            (tmp_path / "m").write_bytes(rewritten(forged, change))
-            assert load_model(tmp_path / "m").model[-1].guarantee_ is not None
+        (tmp_path / "m").write_bytes(rewritten(old, forget))
+        assert load_model(tmp_path / "m").model[-1].held_out_.bound_name == "clopper-pearson"
         for name, message in (("wishful", "no bound is called 'wishful'"), (3, "bound is '3'")):
             change = inner(MODEL, "held_out", bound=name)
             (tmp_path / "m").write_bytes(rewritten(forged, change))
@@ -772,11 +782,11 @@ class TestFactsAndShapes:
     def test_another_confidence(self, tmp_path):
         data = trained(tmp_path)
         for changes, message in (
-            ({"_confidence": 0.99}, "_margin is not that of the confidence"),
-            ({"_margin": 0.0}, "_margin is not that of the confidence"),
-            ({"_certify": 0.05}, "not of one fit"),
+            ({"confidence": 0.99}, "margin is not that of the confidence"),
+            ({"margin": 0.0}, "margin is not that of the confidence"),
+            ({"delta": 0.05}, "not of one fit"),
         ):
-            change = state(lambda s, new=changes: s["classifier"]["plain"].update(new))
+            change = state(lambda s, new=changes: s["classifier"]["fit"].update(new))
             (tmp_path / "m").write_bytes(rewritten(data, change))
             with pytest.raises(ModelFileError, match=message):
                 load_model(tmp_path / "m")
@@ -816,12 +826,14 @@ class TestFactsAndShapes:
         assert loaded
 
 
-def test_models_that_do_not_say_how_values_are_written(saved, tmp_path):
+def test_models_that_do_not_say_how_values_are_written(tmp_path):
+    old = (FIXTURES / "v1-two-labels.model").read_bytes()
+
     def forget(state):
         for plan in state["encoder"]["plans"]:
             del plan["written"]
 
-    (tmp_path / "m").write_bytes(rewritten(saved, state(forget)))
+    (tmp_path / "m").write_bytes(rewritten(old, state(forget)))
     encoder = load_model(tmp_path / "m").model.named_steps["encoder"]
     assert {plan.written for plan in encoder.plans_} == {""}
 
@@ -843,10 +855,13 @@ class TestSaving:
         X, y = people()
         labels = np.where(y, "yes\ud800", "no")
         model = FairClassifier(tau=0.1, pos_label="no")
-        model.fit(X[["age"]] / 10, labels, sensitive_features=X["sex"])
-        with pytest.raises(ValueError, match="no file can hold; rename that group") as error:
-            save_model(model, tmp_path / "m")
+        with pytest.raises(ValueError, match="half a character, which no file can hold") as error:
+            model.fit(X[["age"]] / 10, labels, sensitive_features=X["sex"])
         assert str(error.value).isascii()
+        table = X.assign(**{"a\ud800": 1.0})[["age", "a\ud800"]] / 10
+        model.fit(table, y, sensitive_features=X["sex"])
+        with pytest.raises(ValueError, match="no file can hold; rename that group"):
+            save_model(model, tmp_path / "m")
 
     def test_what_could_not_be_loaded_is_not_saved(self):
         X, y = people()

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES
+from helpers import REGIMES, with_method
 from typer.testing import CliRunner
 
 from evenhand import FairnessWarning
@@ -37,7 +37,7 @@ def table(n=3000, seed=0):
 def trained(frame, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return train_table(frame, **(ASKED | options))
+        return train_table(frame, **(ASKED | with_method(options)))
 
 
 def moved(saved, tau):

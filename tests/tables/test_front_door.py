@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import ROOT
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.validation import check_is_fitted
@@ -213,10 +214,9 @@ class TestSpelling:
         import json
         import zipfile
 
-        table, y, _ = loans(labels=(1, 0))
-        model = fair_pipeline("sex", **QUICK).fit(table, y)
-        save_model(model, tmp_path / "m")
-        with zipfile.ZipFile(tmp_path / "m") as archive:
+        path = ROOT / "tests/persist/fixtures/v1-two-labels.model"
+        model = load_model(path)
+        with zipfile.ZipFile(path) as archive:
             members = {name: archive.read(name) for name in MEMBERS}
         state = json.loads(members["model.json"])
         for part, old in (("classifier", "sensitive_feature"), ("encoder", "sensitive")):
@@ -230,7 +230,7 @@ class TestSpelling:
             for name, data in members.items():
                 archive.writestr(name, data)
         again = load_model(tmp_path / "old")
-        np.testing.assert_array_equal(again.predict(table), model.predict(table))
+        np.testing.assert_array_equal(again.model[-1].coef_, model.model[-1].coef_)
         assert again.model[0].sensitive_features == ["sex"]
 
 

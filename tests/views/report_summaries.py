@@ -1,6 +1,7 @@
 """Summaries to make reports of: of a real fit, and of made-up counts for the corners."""
 
 import numpy as np
+from helpers import fair
 
 import evenhand
 from evenhand.frontier.held_out import count_points
@@ -79,10 +80,10 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             "rate": model.rate_,
             "bound": model.rate_bound_,
             "accuracy": model.accuracy_,
-            "where": model._where,
+            "where": model.fitted_.where,
             "guarantee": str(model.guarantee_) if model.guarantee_ else None,
         },
-        "rate": rate_record(model._rate),
+        "rate": rate_record(model.fitted_.rate),
         "groups": [str(g) for g in model.groups_],
         "labels": [str(c) for c in classes],
         "parts": [
@@ -156,7 +157,7 @@ def adult_fit(tau=0.8, variant="full", **parameters):
 
     data = load_adult(variant)
     split = encoded_split(data, random_state=0)
-    model = evenhand.FairClassifier(tau=tau, random_state=0, **parameters)
+    model = fair(tau=tau, random_state=0, **parameters)
     model.fit(split.X_train, split.y_train, sensitive_features=split.z_train)
     names = data.encoder.fit(data.data).get_feature_names_out()
     return model, split, names

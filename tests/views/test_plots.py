@@ -21,6 +21,7 @@ from evenhand import (
     FairnessWarning,
     FrontierDisplay,
     GroupRatesDisplay,
+    Method,
     TrajectoryDisplay,
     fair_pipeline,
     group_rates,
@@ -263,13 +264,17 @@ class TestNotebook:
     def test_the_favourable_answer_comes_first(self):
         X, y, z = make_problem()
         owed = np.where(y, "paid", "owed")
-        fair = {"tau": 0.5, "pos_label": "owed"}
+        asked = {"tau": 0.5, "pos_label": "owed"}
         many = np.where(X[:, 0] > 0.5, "late", owed)
         for model, labels, says in (
             (FairClassifier(tau=0.5), y, "1"),
-            (FairClassifier(**fair), owed, "owed"),
-            (FairBoostedClassifier(**fair, n_folds=2), owed, "owed"),
-            (FairClassifier(tau=0.1, max_iter=10), many, "late or owed or paid, each"),
+            (FairClassifier(**asked), owed, "owed"),
+            (FairBoostedClassifier(**asked, n_folds=2), owed, "owed"),
+            (
+                FairClassifier(tau=0.1, method=Method(max_iter=10)),
+                many,
+                "late or owed or paid, each",
+            ),
         ):
             shown = model.fit(X, labels, sensitive_features=z)._repr_html_()
             first = re.sub(r"(<[^>]*>)+", "|", shown.partition("<table")[2]).split("|")[1:3]

@@ -14,6 +14,7 @@ from evenhand.cli.app import app
 from evenhand.core.groups import as_binary, group_codes, zero_one
 from evenhand.core.rates import RATES, wilson_interval
 from evenhand.models.inputs import bin_names
+from evenhand.models.method import Method
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.compare import compare_methods, dataset_frame
 from evenhand.workflow.counting import best_cut
@@ -116,7 +117,7 @@ class TestFavourable:
 
     def test_train_takes_the_larger_whatever_the_alphabet_says(self):
         frame = people(yes="TRUE", no="false")
-        saved = train_table(frame, label="y", sensitive=["g"], max_iter=20)
+        saved = train_table(frame, label="y", sensitive=["g"], method=Method(max_iter=20))
         assert saved.facts["favourable"] == ["TRUE"]
 
     def test_many_labels(self, run):
@@ -692,7 +693,9 @@ class TestBestCut:
 
     def test_it_is_the_best_of_all_cuts(self):
         frame = self.frame()
-        saved = train_table(frame, label="y", sensitive=["g"], test_size=0.0, max_iter=20)
+        saved = train_table(
+            frame, label="y", sensitive=["g"], test_size=0.0, method=Method(max_iter=20)
+        )
         plain = saved.facts["plain"]
         best = plain["best_cut"]
         encoded = saved.model[:-1].transform(frame)

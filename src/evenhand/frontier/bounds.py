@@ -22,7 +22,15 @@ from scipy.special import betaincinv, ndtri
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, Rate, WorstRate, wilson_interval
 
-__all__ = ["clopper_pearson", "lower_ratio", "margin_of", "ratio_bound", "rows_factor"]
+__all__ = [
+    "BOUND",
+    "BOUNDS",
+    "clopper_pearson",
+    "lower_ratio",
+    "margin_of",
+    "ratio_bound",
+    "rows_factor",
+]
 
 # More rows than this many times those at hand are as good as no number at all.
 MOST_ROWS = 1e9
@@ -196,3 +204,8 @@ def _lower_of_one(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
             lower = np.fmin(lower, np.exp(pair))
     lower = np.where((top > 0).all(axis=0), np.minimum(lower, ratio), 0.0)
     return np.where(np.isnan(ratio), np.nan, lower)
+
+
+# The bound that certificates are made by; a model file says by which its own was made.
+BOUND = "clopper-pearson"
+BOUNDS = {BOUND: ratio_bound}

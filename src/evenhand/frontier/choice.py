@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy, rate_text
-from evenhand.frontier.bounds import lower_ratio, ratio_bound, rows_factor
+from evenhand.frontier.bounds import BOUNDS, lower_ratio, rows_factor
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import Frontier, Point, point_of
 
@@ -143,7 +143,7 @@ def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.int
     if not len(points):
         return np.zeros(0, dtype=np.intp)
     size = held.n_rows / held.n_fitted
-    expected = ratio_bound(points.counts[:, : len(points.groups)] * size, rate, delta)
+    expected = BOUNDS[held.bound_name](points.counts[:, : len(points.groups)] * size, rate, delta)
     order = np.lexsort((points.rate, -points.accuracy, -expected))
     order = order[expected[order] > 0]  # NaN is not
     labels = points.counts[0].sum(axis=(0, 2))

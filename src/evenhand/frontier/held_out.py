@@ -13,7 +13,7 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.rows import Rows
 from evenhand.engines.memory import MemoryRows
-from evenhand.frontier.bounds import ratio_bound
+from evenhand.frontier.bounds import BOUND, ratio_bound
 from evenhand.frontier.histograms import cut_counts
 from evenhand.frontier.points import COLUMNS, Frontier
 
@@ -44,6 +44,8 @@ class HeldOut:
         Counts of ``frontier_.last``.
     n_rows, n_fitted : int
         Rows that the counts are of, and rows that the frontier was fitted to.
+    bound_name : str
+        By which bound ``bound`` was made, a key of :data:`evenhand.frontier.bounds.BOUNDS`.
     """
 
     points: Frontier
@@ -54,6 +56,7 @@ class HeldOut:
     last: FloatArray
     n_rows: int
     n_fitted: int
+    bound_name: str = BOUND
 
     @classmethod
     def from_counts(

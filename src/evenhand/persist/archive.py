@@ -22,7 +22,8 @@ from evenhand._extras import package_version
 
 __all__ = ["LIMITS", "Limits", "ModelFileError", "pack", "parse_arrays", "parse_state", "unpack"]
 
-FORMAT, FORMAT_VERSION = "evenhand-model", 1
+# Files of older versions are brought to the newest form when they are read.
+FORMAT, FORMAT_VERSION, OLDEST_VERSION = "evenhand-model", 2, 1
 MEMBERS = ("manifest.json", "model.json", "arrays.npz")
 # Bytes read at a time.
 CHUNK = 1 << 16
@@ -170,10 +171,11 @@ def _parse_manifest(data: bytes, path: str) -> tuple[int, dict[str, Any]]:
     if not is_model:
         raise ModelFileError(f"{path} is no evenhand model.")
     version = manifest.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in range(OLDEST_VERSION, FORMAT_VERSION + 1):
         raise ModelFileError(
             f"{path} has the format version {brief(version)}, and this evenhand reads "
-            f"{FORMAT_VERSION}; it was written by {brief(manifest.get('written_by'))}."
+            f"{OLDEST_VERSION} to {FORMAT_VERSION}; it was written by "
+            f"{brief(manifest.get('written_by'))}."
         )
     return version, dict(manifest.get("sha256", {}))
 

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.rates import AnyRate, WorstRate, overall_accuracy
 from evenhand.engines.chunks import MOST_ROWS
-from evenhand.frontier.bounds import margin_of, ratio_bound
-from evenhand.frontier.held_out import HeldOut, candidates
-from evenhand.frontier.points import COLUMNS, Frontier
+from evenhand.frontier.bounds import BOUNDS, margin_of
+from evenhand.frontier.held_out import HeldOut
+from evenhand.frontier.points import Frontier
 from evenhand.models.classifier import FairClassifier
-from evenhand.models.settings import PLACES
+from evenhand.models.settings import Settings
+from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits
 from evenhand.tables.parse import check_written
 
-__all__ = ["check_array", "check_classifier", "check_facts", "check_fields", "check_plan"]
+__all__ = ["check_array", "check_facts", "check_fields", "check_fit", "check_plan"]
 
 Shape = tuple[int, ...]
 # No weight or median is so large.
@@ -36,9 +36,6 @@ LARGEST = 1e100
 SAME = 1e-9
 # Share of the rows that another way to compute scores may put on the other side of a cut.
 MOVED = 0.01
-# The bound that certificates are made by, and those by which that of a file may have been made.
-BOUND = "clopper-pearson"
-BOUNDS = {BOUND: ratio_bound}
 
 # Tables of what plain values are called and what they are: text, a truth value, a dict, a whole
 # number of something in a table (int), any finite number (float), or a list of texts.
@@ -50,9 +47,9 @@ PLAN = {
     **dict.fromkeys(("indicator", "tolerant"), bool),
 }
 FIT = {
-    **dict.fromkeys(("_where", "_requirement"), str),
-    **dict.fromkeys(("_by_group", "_interrupted"), bool),
-    **dict.fromkeys(("_margin", "_first_tau"), float),
+    **dict.fromkeys(("place", "requirement"), str),
+    **dict.fromkeys(("group_cuts", "noise"), bool),
+    **dict.fromkeys(("margin", "tau"), float),
 }
 FACTS = {
     **dict.fromkeys(("title", "label", "test_title", "fingerprint", "command", "created"), str),
@@ -162,109 +159,106 @@ def _check_same(name: str, values: Any, expected: Any) -> None:
         raise ValueError(f"{name} is not what the counts give")
 
 
-def _check_figures(name: str, points: Any, model: FairClassifier) -> None:
+def _check_figures(name: str, points: Any, fit: Fit) -> None:
     """Refuse accuracies and rates that are not those of the counts."""
-    rates = model._rate.ratio(points.counts[..., : len(model.groups_), :, :])
+    rates = fit.rate.ratio(points.counts[..., : len(fit.groups), :, :])
     figures = {"accuracy": overall_accuracy(points.counts), "rate": rates}
     for figure, expected in figures.items():
         _check_same(f"{name}.{figure}", getattr(points, figure), expected)
 
 
-def check_classifier(
-    model: FairClassifier, legs: Any, arrays: Mapping[str, NDArray[Any]], bound: str, limits: Limits
+def check_fit(
+    fit: Fit, model: FairClassifier, legs: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits
 ) -> None:
-    """Refuse a classifier whose parts do not fit together, and a run that is not its own.
+    """Refuse a fit whose parts do not go together, and a run that is not its own.
 
-    ``legs`` and ``arrays`` are the record of its run as a file has it, ``bound`` the name of the
-    bound that a certificate was made by.
+    ``model`` has the parameters and knows the columns; ``legs`` and ``arrays`` are the record of
+    the run as a file has it.
     """
-    _check_selection(model)
-    _check_names(model, limits)
-    _check_inputs(model)
-    frontier, held_out = model.frontier_, model.held_out_
-    check = partial(_check_frontier, model=model, n_iterates=len(arrays["kept.row"]), limits=limits)
+    _check_inputs(fit, model)
+    frontier = fit.frontier
+    refuse(fit.group_cuts != model.group_cuts, "group_cuts is not what the parameter says")
+    favourable = model.settings().favourable(fit.classes)
+    check = partial(
+        _check_frontier,
+        fit=fit,
+        favourable=favourable,
+        n_iterates=len(arrays["kept.row"]),
+        limits=limits,
+    )
     check("frontier", frontier)
     refuse((np.diff(frontier.rate) < -SAME).any(), "frontier.rate does not rise")
     refuse((np.diff(frontier.accuracy) > SAME).any(), "frontier.accuracy does not fall")
     if frontier.conservative is not None:
-        check("wary", frontier.conservative)
-    if held_out is not None:
-        if held_out.points is not frontier:
-            check("held_out.points", held_out.points)
-            points, own = vars(held_out.points), vars(candidates(frontier))
-            same = all(np.array_equal(points[column], own[column]) for column in COLUMNS)
-            refuse(not same, "held_out.points are not those of the frontier")
-        _check_held_out(model, held_out, bound, limits)
-    _check_trajectory(model, legs, arrays, limits)
+        check("conservative", frontier.conservative)
+    _check_trajectory(fit, legs, arrays, limits)
 
 
-def _check_selection(model: FairClassifier) -> None:
-    """Refuse a confidence, or a place where rates are looked at, that is not the fit's."""
-    check_fields(vars(model), FIT)
-    sure, certify = model._confidence, model._certify
-    refuse(certify is not None and not 0 < certify < 1, f"_certify is {brief(certify)}")
+def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
+    """Refuse a confidence, or rows where rates are looked at, that are not the fit's."""
+    sure, delta, place = fit.confidence, fit.delta, fit.place
+    refuse(delta is not None and not 0 < delta < 1, f"delta is {brief(delta)}")
     if sure not in (None, "certified") and not (isinstance(sure, float) and 0.5 <= sure < 1):
-        raise ValueError(f"_confidence is {brief(sure)}")
-    certified = sure == "certified"
-    refuse(certified == (certify is None), "_confidence and _certify are not of one fit")
+        raise ValueError(f"confidence is {brief(sure)}")
+    refuse((sure == "certified") == (delta is None), "confidence and delta are not of one fit")
     margin = 0.0 if isinstance(sure, str) else margin_of(sure)
-    refuse(abs(model._margin - margin) > SAME, "_margin is not that of the confidence")
-    place = "holdout" if certify is not None else model.selection
-    if model._where != PLACES[place] or (model.held_out_ is None) != (place == "train"):
+    refuse(abs(fit.margin - margin) > SAME, "margin is not that of the confidence")
+    expected = "holdout" if delta is not None else model.selection
+    if place != expected or (fit.held_out is None) != (place == "train"):
         raise ValueError("the rows that rates were looked at on are not those of the selection")
-    refuse(model._by_group != model.group_cuts, "_by_group is not what group_cuts says")
+    if fit.held_out is not None:
+        _check_held_out(fit, fit.held_out, limits)
 
 
-def _check_names(model: FairClassifier, limits: Limits) -> None:
+def check_names(
+    classes: NDArray[Any],
+    labels: NDArray[Any],
+    groups: NDArray[Any],
+    settings: Settings,
+    limits: Limits,
+) -> None:
     """Refuse groups and labels that are not different, or in another order than the fit's."""
-    classes, groups = model.classes_.tolist(), model.groups_.tolist()
-    for name, values in (("classes_", classes), ("groups_", groups)):
+    for name, values in (("classes", classes.tolist()), ("groups", groups.tolist())):
         if len(values) < 2 or len(set(values)) < len(values):
             raise ValueError(f"{name} are not two or more different values")
     refuse(len(groups) > limits.groups, f"there are more than {limits.groups:,} groups")
-    model._check_labels(model.classes_, guess=False)
-    labels = model._label_order(model.classes_).tolist()
-    if model._labels.tolist() != labels or classes != sorted(classes):
+    settings.check_classes(classes, guess=False)
+    ordered = settings.label_order(classes).tolist()
+    if labels.tolist() != ordered or classes.tolist() != sorted(classes.tolist()):
         raise ValueError("the labels are not the classes, the favourable one of two last")
-    sign = 1 if labels[-1] == classes[-1] else -1
-    refuse(model._sign != sign, f"_sign is {brief(model._sign)}")
 
 
-def _check_inputs(model: FairClassifier) -> None:
+def _check_inputs(fit: Fit, model: FairClassifier) -> None:
     """Refuse inputs that are not different columns, all but that of the groups."""
-    n_inputs, n_columns = len(model._inputs), model.n_features_in_
-    check_array("inputs", model._inputs, (n_inputs,))
-    _check_index("inputs", model._inputs, 0, n_columns)
-    if not n_inputs or len(np.unique(model._inputs)) < n_inputs:
+    n_inputs, n_columns = len(fit.inputs), model.n_features_in_
+    check_array("inputs", fit.inputs, (n_inputs,))
+    _check_index("inputs", fit.inputs, 0, n_columns)
+    if not n_inputs or len(np.unique(fit.inputs)) < n_inputs:
         raise ValueError("inputs are none, or one of them twice")
     names = getattr(model, "feature_names_in_", None)
     if n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns):
         raise ValueError(f"there are {n_inputs} inputs of {n_columns} columns")
-    if model._edges is not None:
-        check_array("edges", model._edges, (len(model._edges),))
+    if fit.edges is not None:
+        check_array("edges", fit.edges, (len(fit.edges),))
 
 
-def _favourable(model: FairClassifier) -> list[int]:
-    """Give the numbers of the favourable labels."""
-    classes, one = model.classes_.tolist(), model.pos_label
-    if len(classes) == 2:
-        return [1]
-    return list(range(len(classes))) if one is None else [classes.index(one)]
-
-
-def rate_from(state: Mapping[str, Any], model: FairClassifier, limits: Limits) -> AnyRate:
+def rate_from(
+    state: Mapping[str, Any],
+    settings: Settings,
+    classes: NDArray[Any],
+    n_groups: int,
+    limits: Limits,
+) -> AnyRate:
     """Give the rate of the classifier's notion with the shares of a file, if it is the file's."""
-    cells, parts, n_labels = ("numerator", "denominator"), state["parts"], len(model.classes_)
+    cells, parts, n_labels = ("numerator", "denominator"), state["parts"], len(classes)
     if sum(len(part[key]) for part in parts for key in cells) > limits.cells:
         raise ValueError("the rates have more cells than any model's")
-    notion: AnyNotion = find_notion(model.notion, model.degree, model.tau)
+    favourable = settings.favourable(classes)
     if n_labels > 2:
-        favourable = _favourable(model)
-        n_pairs = n_labels**2 * len(favourable) * len(notion.components)
+        n_pairs = n_labels**2 * len(favourable) * len(settings.notion_of(2).components)
         refuse(n_pairs > limits.pairs, "there are more labels than any model's")
-        notion = of_labels(notion, favourable, n_labels)
-    rate = notion.rate
-    n_rates = len(model.groups_) * len(rate.components)
+    rate = settings.notion_of(n_labels, favourable).rate
+    n_rates = n_groups * len(rate.components)
     refuse(n_rates > limits.rates, "the groups have more rates than any model's")
     same = len(parts) == len(rate.components) and state["name"] == rate.name
     for part, own in zip(parts, rate.components, strict=False):
@@ -279,38 +273,43 @@ def rate_from(state: Mapping[str, Any], model: FairClassifier, limits: Limits) -
 
 
 def _check_frontier(
-    name: str, frontier: Frontier, *, model: FairClassifier, n_iterates: int, limits: Limits
+    name: str,
+    frontier: Frontier,
+    *,
+    fit: Fit,
+    favourable: list[int],
+    n_iterates: int,
+    limits: Limits,
 ) -> None:
     """Refuse points that are no model's, or whose figures are not those of their counts."""
-    n, n_labels, last = len(frontier.rate), len(model.classes_), frontier.last
-    kinds = len(model.groups_) + bool(model.small_groups_)
-    cuts = (kinds,) if model._by_group else (n_labels,) if n_labels > 2 else ()
+    n, n_labels, last = len(frontier.rate), len(fit.classes), frontier.last
+    n_groups = fit.n_groups_all
+    cuts = (n_groups,) if fit.group_cuts else (n_labels,) if n_labels > 2 else ()
     refuse(n > limits.points, f"{name} has more than {limits.points:,} points")
     check_array(f"{name}.iterate", frontier.iterate, (n,))
     for column in ("accuracy", "rate"):
         check_array(f"{name}.{column}", getattr(frontier, column), (n,), 1 + SAME)
     check_array(f"{name}.cut", frontier.cut, (n, *cuts) if n else frontier.cut.shape)
     check_array(f"{name}.last.cut", last.cut, cuts)
-    _check_counts(f"{name}.counts", frontier.counts, (n, kinds, n_labels, n_labels))
-    _check_counts(f"{name}.last.counts", last.counts, (kinds, n_labels, n_labels))
+    _check_counts(f"{name}.counts", frontier.counts, (n, n_groups, n_labels, n_labels))
+    _check_counts(f"{name}.last.counts", last.counts, (n_groups, n_labels, n_labels))
     _check_index(f"{name}.iterate", np.append(frontier.iterate, last.iterate), 0, n_iterates)
-    favourable, rate_name = _favourable(model), model._rate.ratio_name
     refuse(frontier.favourable != favourable, f"{name}.favourable is not the favourable label")
-    refuse(frontier.rate_name != rate_name, f"{name}.rate_name is not that of the notion")
+    refuse(frontier.rate_name != fit.rate.ratio_name, f"{name}.rate_name is not that of the notion")
     refuse(frontier.n_sure > n, f"{name} has more sure points than points")
-    rows = model.frontier_.last.counts.sum(axis=-1)
+    rows = fit.frontier.last.counts.sum(axis=-1)
     for part, points in ((name, frontier), (f"{name}.last", last)):
         _check_rows(f"{part}.counts", points.counts, rows)
-        _check_figures(part, points, model)
+        _check_figures(part, points, fit)
 
 
-def _check_held_out(model: FairClassifier, held_out: HeldOut, bound: str, limits: Limits) -> None:
+def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     """Refuse figures of rows held out that are not those of their counts."""
-    n, n_groups, certify = len(held_out.points), len(model.groups_), model._certify
-    shape = model.frontier_.last.counts.shape
+    n, n_groups, certify = len(held_out.points), len(fit.groups), fit.delta
+    shape = fit.frontier.last.counts.shape
     refuse(held_out.n_fitted < 1, "no rows were fitted to")
     # To find how many rows a certificate would take, some more bounds are computed.
-    n_bounds = (n + 20) * n_groups * len(model._rate.components)
+    n_bounds = (n + 20) * n_groups * len(fit.rate.components)
     if certify is not None and n_bounds > limits.bounds:
         raise ValueError("there are more points and groups than any certified model's")
     _check_counts("held_out.counts", held_out.counts, (n, *shape))
@@ -320,12 +319,12 @@ def _check_held_out(model: FairClassifier, held_out: HeldOut, bound: str, limits
         values = getattr(held_out, column)
         check_array(f"held_out.{column}", values, (n,), finite=False)
         check_array(f"held_out.{column}", np.nan_to_num(values), (n,), 1 + SAME)
-    _check_figures("held_out", held_out, model)
+    _check_figures("held_out", held_out, fit)
     _check_rows("held_out.counts", held_out.counts, held_out.last.sum(axis=-1))
     if np.isfinite(held_out.bound).any():
         _check_sizes(held_out, alike=certify is not None)
     if certify is not None:
-        expected = BOUNDS[bound](held_out.counts[:, :n_groups], model._rate, certify)
+        expected = BOUNDS[held_out.bound_name](held_out.counts[:, :n_groups], fit.rate, certify)
         _check_same("held_out.bound", held_out.bound, expected)
 
 
@@ -345,7 +344,7 @@ def _check_sizes(held_out: HeldOut, *, alike: bool) -> None:
 
 
 def _check_trajectory(
-    model: FairClassifier, legs: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits
+    fit: Fit, legs: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits
 ) -> None:
     """Refuse a record of a run, or kept iterates, that no fit of the classifier makes."""
     check_value("leg", legs, TEXTS)
@@ -353,21 +352,21 @@ def _check_trajectory(
     refuse(max(n, n_iterates) > limits.steps, f"the run has more than {limits.steps:,} steps")
     check_array("kept.row", row, (n_iterates,))
     _check_index("kept.row", row, -1, n)
-    check_array("kept.iterate", arrays["kept.iterate"], (n_iterates, n_weights(model)))
+    check_array("kept.iterate", arrays["kept.iterate"], (n_iterates, n_weights(fit)))
     series = {name for name in arrays if name.startswith("trajectory.")}
     if series != ({f"trajectory.{name}" for name in ("counts", *SERIES)} if n else set()):
         raise ValueError("the trajectory does not have the columns it should have")
     for name in series - {"trajectory.counts"}:
         check_array(name, arrays[name], (n,), finite=False)
     if n:
-        counts, shape = arrays["trajectory.counts"], model.frontier_.last.counts.shape
+        counts, shape = arrays["trajectory.counts"], fit.frontier.last.counts.shape
         _check_counts("trajectory.counts", counts, (n, *shape))
 
 
-def n_weights(model: FairClassifier) -> int:
+def n_weights(fit: Fit) -> int:
     """Count the weights of an iterate."""
-    n_labels = len(model.classes_)
-    return (1 if n_labels == 2 else n_labels) * (len(model._inputs) + 1)
+    n_labels = len(fit.classes)
+    return (1 if n_labels == 2 else n_labels) * (len(fit.inputs) + 1)
 
 
 def check_plan(plan: Mapping[str, Any]) -> None:
@@ -401,14 +400,13 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
         refuse(not 0 <= stand_in["auc"] <= 1, f"no AUC: {stand_in['auc']!r}")
     if "unlabelled" in facts:  # some rows of the table have no label
         _check_unlabelled(facts, classifier)
-    labels, used = classifier._labels.tolist(), [facts["n_train"]]
-    favourable = [str(labels[c]) for c in classifier.frontier_.favourable]
+    fit, used = classifier.fitted_, [facts["n_train"]]
     used += [facts["n_test"]] if facts["test_title"] != "the test table" else []
     used += [dropped["n"] for dropped in facts["rows_dropped"] if dropped.get("part") != "test"]
-    refuse(facts["favourable"] != favourable, "favourable is not the model's favourable label")
+    refuse(facts["favourable"] != fit.favourable, "favourable is not the model's favourable label")
     refuse(facts["sensitive"] != sensitive, "sensitive is not what the model's groups are of")
     refuse(facts["n_rows"] < sum(used), "n_rows is less than the rows that were used")
-    check_array("plain.weights", facts["plain"]["weights"], (n_weights(classifier),))
+    check_array("plain.weights", facts["plain"]["weights"], (n_weights(fit),))
     best = facts["plain"].get("best_cut")  # models of earlier versions, and of many labels: none
     if best is not None:
         check_array("plain.best_cut.cut", best["cut"], ())
@@ -455,7 +453,7 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     if held_out is not None and model.selection != "crossfit":
         fitted = fitted + held_out.last
     _check_rows("the frontier", fitted, rows)
-    if held_out is None and model.extra_column == "ones":
+    if held_out is None and not model.fitted_.noise:
         # Scores at a cut may fall on either side of it when they are computed once more.
         moved = np.abs(counts[:-1] - model.answers_.counts).sum(axis=(1, 2, 3))
         if moved.max(initial=0.0) > 2 + MOVED * rows.sum():

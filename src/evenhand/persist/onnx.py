@@ -164,7 +164,7 @@ class _Graph:
 
     def finished(self) -> Any:
         """Add the sum of the terms, the score and the label; give the graph."""
-        n_outputs, sign = len(self.classifier.coef_), self.classifier._sign
+        n_outputs, sign = len(self.classifier.coef_), self.classifier.fitted_.sign
         intercept = self.constant("intercept", self.classifier.intercept_[None])
         total = self.node("Sum", [*self.terms, intercept], "total")
         if n_outputs == 1:

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
-from evenhand.core.rates import Rate
 from evenhand.core.trajectory import Trajectory
-from evenhand.frontier.held_out import HeldOut
+from evenhand.frontier.bounds import BOUND, BOUNDS
+from evenhand.frontier.choice import answer
+from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import COLUMNS, Frontier, Point
-from evenhand.models.classifier import FairClassifier, FairnessWarning
+from evenhand.models.classifier import FairClassifier
+from evenhand.models.method import Method
+from evenhand.models.settings import PLACES, FairnessWarning
+from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits
 from evenhand.persist.checks import (
-    BOUND,
-    BOUNDS,
+    FIT,
     TEXTS,
     check_array,
-    check_classifier,
+    check_choice,
     check_facts,
     check_fields,
+    check_fit,
+    check_names,
     check_plan,
     check_value,
     rate_from,
@@ -36,19 +42,12 @@ from evenhand.tables.pipeline import FairPipeline
 __all__ = ["MIGRATIONS", "encoder_from", "from_state", "to_state"]
 
 Arrays = dict[str, NDArray[Any]]
-# Attributes of a fitted classifier that are plain values, and, by their keys, those that are values
-# of a table and whole numbers.
+# Fields of a fit that are plain values, and those that are labels or groups.
 PLAIN = (
-    *("_where", "_requirement", "_by_group", "_certify", "_sign", "_interrupted"),
-    *("_margin", "_confidence", "_first_tau"),
+    *("place", "confidence", "delta", "tau", "margin", "group_cuts", "noise", "requirement"),
+    "n_iter",
 )
-NAMES = {
-    "classes": "classes_",
-    "labels": "_labels",
-    "groups": "groups_",
-    "feature_names_in": "feature_names_in_",
-}
-NUMBERS = {"n_features_in": int, "n_iter": int, "converged": bool}
+NAMES = ("classes", "labels", "groups")
 # What a frontier has besides its points, and what rows held out have of each.
 ABOUT_FRONTIER = {"rate_name": str, "complete": bool, "n_sure": int}
 HELD_OUT = ("counts", "accuracy", "rate", "bound", "last")
@@ -97,7 +96,8 @@ def from_state(
     state: Any, arrays: Arrays, version: int, limits: Limits
 ) -> tuple[FairPipeline | FairClassifier, dict[str, Any]]:
     """Make the model of a file and give the facts of its training; refuse what is not one."""
-    MIGRATIONS[version](state)
+    if version in MIGRATIONS:
+        MIGRATIONS[version](state, arrays)
     about, facts = state["classifier"], state["facts"]
     model = classifier = _classifier_from(about, arrays, limits)
     check_facts(facts, classifier, state["pipeline"]["sensitive"] if "pipeline" in state else None)
@@ -116,7 +116,7 @@ def from_state(
 
 
 def _complete_version_1(state: dict[str, Any]) -> None:
-    """Add what the first files of version 1 leave out, and use today's names."""
+    """Add what the first files of version 1 leave out, and use its last names."""
     about = state["classifier"]
     params = about["params"]
     for renamed in (params, state.get("encoder", {}).get("params", {})):
@@ -137,8 +137,34 @@ def _complete_version_1(state: dict[str, Any]) -> None:
         state["encoder"]["plans"] = [{"written": ""} | plan for plan in state["encoder"]["plans"]]
 
 
-# What brings the state of a file of some version to today's form, in place, before it is checked.
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], None]] = {1: _complete_version_1}
+def _from_version_1(state: dict[str, Any], arrays: Arrays) -> None:
+    """Version 1 had the method's parameters among the others, and a fit's fields as attributes."""
+    _complete_version_1(state)
+    about = state["classifier"]
+    params, plain = about["params"], about.pop("plain")
+    method = {name: params.pop(name) for name in Method().get_params() if name in params}
+    params["method"] = method
+    places = {words: place for place, words in PLACES.items()}
+    about["fit"] = {
+        "place": places.get(plain["_where"]),
+        "confidence": plain["_confidence"],
+        "delta": plain["_certify"],
+        "tau": plain["_first_tau"],
+        "margin": plain["_margin"],
+        "group_cuts": plain["_by_group"],
+        "noise": method.get("extra_column") == "noise",
+        "requirement": plain["_requirement"],
+        "n_iter": about.pop("n_iter"),
+    }
+    if "wary" in about:
+        about["conservative"] = about.pop("wary")
+    for name in [name for name in arrays if name.startswith("wary.")]:
+        arrays[f"conservative.{name.removeprefix('wary.')}"] = arrays.pop(name)
+
+
+# What brings the state of a file of an older version to today's form, in place, before it is
+# checked.
+MIGRATIONS: dict[int, Callable[[dict[str, Any], Arrays], None]] = {1: _from_version_1}
 
 
 def _values_of(array: NDArray[Any]) -> dict[str, Any]:
@@ -174,7 +200,11 @@ def _frontier_state(frontier: Frontier, arrays: Arrays, name: str) -> dict[str, 
 
 
 def _frontier_from(
-    state: Mapping[str, Any], arrays: Arrays, name: str, model: FairClassifier, **more: Any
+    state: Mapping[str, Any],
+    arrays: Arrays,
+    name: str,
+    names: tuple[list[Any], list[Any]],
+    **more: Any,
 ) -> Frontier:
     check_fields(state, ABOUT_FRONTIER, f"{name}.{{}}")
     iterate, accuracy, rate = state["last"]
@@ -183,8 +213,8 @@ def _frontier_from(
     more |= {key: state[key] for key in ABOUT_FRONTIER}
     more |= {column: arrays[f"{name}.{column}"] for column in COLUMNS}
     return Frontier(
-        groups=model.groups_.tolist(),
-        labels=model._labels.tolist(),
+        groups=names[0],
+        labels=names[1],
         last=Point(int(iterate), at, float(accuracy), float(rate), counts, False),
         favourable=[int(c) for c in state["favourable"]],
         **more,
@@ -192,35 +222,39 @@ def _frontier_from(
 
 
 def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
-    rate, frontier, held_out = model._rate, model.frontier_, model.held_out_
-    own, trajectory = vars(model), model.trajectory_
+    fit = model.fitted_
+    rate, frontier, held_out, trajectory = fit.rate, fit.frontier, fit.held_out, fit.trajectory
     state: dict[str, Any] = {
         "params": _plain_params(model),
-        "plain": {name: own[name] for name in PLAIN},
-        **{key: _values_of(own[name]) for key, name in NAMES.items() if name in own},
-        **{key: kind(own[f"{key}_"]) for key, kind in NUMBERS.items()},
-        "small_groups": [[name, int(n)] for name, n in model.small_groups_.items()],
+        "fit": {name: getattr(fit, name) for name in PLAIN},
+        **{name: _values_of(getattr(fit, name)) for name in NAMES},
+        "n_features_in": int(model.n_features_in_),
+        "converged": bool(model.converged_),
+        "small_groups": [[name, int(n)] for name, n in fit.small_groups.items()],
         "rate": {
             "name": rate.name,
             "parts": [asdict(part) for part in rate.components],
             "shares": list(rate.shares),
-            "single": isinstance(rate, Rate),
         },
         "frontier": _frontier_state(frontier, arrays, "frontier"),
         "trajectory": {"leg": [step["leg"] for step in trajectory.steps]},
     }
+    if hasattr(model, "feature_names_in_"):
+        state["feature_names_in"] = _values_of(model.feature_names_in_)
     if frontier.conservative is not None:
-        state["wary"] = _frontier_state(frontier.conservative, arrays, "wary")
+        conservative = _frontier_state(frontier.conservative, arrays, "conservative")
+        state["conservative"] = conservative
     if held_out is not None:
-        about = {"n_rows": held_out.n_rows, "n_fitted": held_out.n_fitted, "bound": BOUND}
-        state["held_out"] = about | {"own": held_out.points is not frontier}
+        state["held_out"] = {
+            "n_rows": held_out.n_rows,
+            "n_fitted": held_out.n_fitted,
+            "bound": held_out.bound_name,
+            "own": held_out.points is not frontier,
+        }
         arrays |= {f"held_out.{column}": getattr(held_out, column) for column in HELD_OUT}
-        if held_out.points is not frontier:
-            points = _frontier_state(held_out.points, arrays, "held_out.points")
-            state["held_out"]["points"] = points
-    arrays["inputs"] = model._inputs
-    if model._edges is not None:
-        arrays["edges"] = model._edges
+    arrays["inputs"] = fit.inputs
+    if fit.edges is not None:
+        arrays["edges"] = fit.edges
     for name in trajectory.steps[0] if trajectory.steps else ():
         if name != "leg":
             arrays[f"trajectory.{name}"] = np.array([step[name] for step in trajectory.steps])
@@ -230,7 +264,7 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
 
 def _plain_params(model: FairClassifier) -> dict[str, Any]:
     """Give the parameters as plain values, without what only the fit needed."""
-    params = model.get_params()
+    params = model.get_params(deep=False) | {"method": model.method.get_params()}
     if callable(params["sensitive_features"]):
         raise TypeError("a classifier whose sensitive_features is a function cannot be saved.")
     if not isinstance(params["random_state"], int | type(None)):
@@ -248,48 +282,78 @@ def _plain_params(model: FairClassifier) -> dict[str, Any]:
 
 
 def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -> FairClassifier:
-    unknown = set(state["params"]) - set(FairClassifier().get_params())
-    refuse(unknown, f"unknown parameter {min(unknown, default='')!r}")
-    model = FairClassifier(**state["params"])
-    model._validate_params()
-    check_array("tau", model.tau, shape_of(model.tau)[:1])
-    check_fields(state, NUMBERS)
-    attributes = {name: state["plain"][name] for name in PLAIN}
-    attributes |= {f"{key}_": state[key] for key in NUMBERS}
-    for key, name in NAMES.items():
-        if key in state:
-            attributes[name] = _array_of(state[key], limits)
-    model.__dict__.update(attributes)
+    model = _unfitted_from(state["params"])
+    settings, about = model.settings(), state["fit"]
+    check_fields(state, {"n_features_in": int, "converged": bool})
+    check_fields(about, {**FIT, "n_iter": int})
+    classes, labels, groups = (_array_of(state[name], limits) for name in NAMES)
+    check_names(classes, labels, groups, settings, limits)
     small = {tuple(g) if isinstance(g, list) else g: n for g, n in state["small_groups"]}
     for n in small.values():
         check_value("small_groups", n, int)
-    model.small_groups_ = small
-    model._rate = rate_from(state["rate"], model, limits)
-    model._inputs, model._edges = arrays["inputs"], arrays.get("edges")
-    conservative = _frontier_from(state["wary"], arrays, "wary", model) if "wary" in state else None
-    model.frontier_ = _frontier_from(
-        state["frontier"], arrays, "frontier", model, conservative=conservative
+    model.n_features_in_ = state["n_features_in"]
+    if "feature_names_in" in state:
+        model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
+    rate = rate_from(state["rate"], settings, classes, len(groups), limits)
+    names, conservative = (groups.tolist(), labels.tolist()), None
+    if "conservative" in state:
+        conservative = _frontier_from(state["conservative"], arrays, "conservative", names)
+    frontier = _frontier_from(
+        state["frontier"], arrays, "frontier", names, conservative=conservative
     )
-    about = state.get("held_out", {"bound": BOUND})
-    model.held_out_ = _held_out_from(about, arrays, model) if "held_out" in state else None
-    check_classifier(model, state["trajectory"]["leg"], arrays, about["bound"], limits)
     kept = list(zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True))
-    model.trajectory_ = Trajectory(model._rate, len(model.groups_), kept)
+    later: Any = None
+    fit = Fit(
+        **{name: about[name] for name in PLAIN},
+        classes=classes,
+        labels=labels,
+        groups=groups,
+        small_groups=small,
+        inputs=arrays["inputs"],
+        edges=arrays.get("edges"),
+        rate=rate,
+        frontier=frontier,
+        trajectory=Trajectory(rate, len(groups), kept),
+        held_out=None,
+        answers=later,  # when it is known that the counts are good
+        trouble="" if state["converged"] else "the fit did not converge",
+    )
+    check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)
+    if "held_out" in state:
+        fit = replace(fit, held_out=_held_out_from(state["held_out"], arrays, frontier))
+    check_choice(fit, model, limits)
+    margin, delta = fit.margin, fit.delta
+    answers = answer(fit.frontier, fit.held_out, rate, margin=margin, certify=delta)
     with warnings.catch_warnings():
-        # Whoever saved a model that misses its target was told.
+        # Whoever saved a model that misses its target, or did not converge, was told.
         warnings.simplefilter("ignore", FairnessWarning)
-        model._find_answers()
-        return model._choose()
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.adopt(replace(fit, answers=answers))
 
 
-def _held_out_from(about: Mapping[str, Any], arrays: Arrays, model: FairClassifier) -> HeldOut:
+def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
+    """Make the estimator of some parameters; refuse those that it has not."""
+    check_value("method", params["method"], dict)
+    for given, usual in ((params, FairClassifier()), (params["method"], Method())):
+        unknown = set(given) - set(usual.get_params(deep=False))
+        refuse(unknown, f"unknown parameter {min(unknown, default='')!r}")
+    model = FairClassifier(**{**params, "method": Method(**params["method"])})
+    model.settings()
+    check_array("tau", model.tau, shape_of(model.tau)[:1])
+    return model
+
+
+def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier) -> HeldOut:
     check_fields(about, {"n_rows": int, "n_fitted": int, "bound": str, "own": bool})
     refuse(about["bound"] not in BOUNDS, f"no bound is called {about['bound'][:40]!r}")
-    points = model.frontier_
-    if about["own"]:
-        points = _frontier_from(about["points"], arrays, "held_out.points", model)
     columns = {column: arrays[f"held_out.{column}"] for column in HELD_OUT}
-    return HeldOut(points, **columns, n_rows=about["n_rows"], n_fitted=about["n_fitted"])
+    return HeldOut(
+        candidates(frontier) if about["own"] else frontier,
+        **columns,
+        n_rows=about["n_rows"],
+        n_fitted=about["n_fitted"],
+        bound_name=about["bound"],
+    )
 
 
 def _pipeline_from(

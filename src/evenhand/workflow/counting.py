@@ -25,7 +25,7 @@ from evenhand.persist.model_file import SavedModel
 from evenhand.tables.encoder import as_names
 from evenhand.tables.pipeline import FairPipeline
 
-__all__ = ["add_answers", "best_cut", "group_numbers", "n_kinds", "rows_in_memory", "with_counts"]
+__all__ = ["add_answers", "best_cut", "group_numbers", "rows_in_memory", "with_counts"]
 
 FloatArray = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def with_counts(
         **facts,
         "sensitive": as_names(pipeline.sensitive_features),
         **{f"n_{part}": 0 if rows is None else rows.n_samples for part, rows in parts.items()},
-        "favourable": [str(model._labels[c]) for c in model.frontier_.favourable],
+        "favourable": model.fitted_.favourable,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {p: package_version(p) for p in used},
         "plain": _plain(model, present),
@@ -59,14 +59,9 @@ def with_counts(
     return SavedModel(pipeline, written)
 
 
-def n_kinds(model: FairClassifier) -> int:
-    """How many groups are counted: those that are compared, and one of all rows of small ones."""
-    return len(model.groups_) + bool(model.small_groups_)
-
-
 def group_numbers(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.intp]:
     """Group of each row as the classifier numbers them; an unknown one is an error."""
-    small, edges = model.small_groups_, model._edges
+    small, edges = model.small_groups_, model.fitted_.edges
     return code_known_groups(
         "the model", model.groups_, groups, len(groups), small=small, edges=edges
     )
@@ -75,7 +70,7 @@ def group_numbers(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.int
 def rows_in_memory(pipeline: FairPipeline, X: Any, y: NDArray[Any]) -> MemoryRows:
     """Encode a table, and number its groups and labels as the classifier does."""
     model = pipeline[-1]
-    number = {label: i for i, label in enumerate(model._labels.tolist())}
+    number = {label: i for i, label in enumerate(model.fitted_.labels.tolist())}
     codes = [number[label] for label in y.tolist()]
     z = group_numbers(model, pipeline.groups(X)[0])
     columns = as_columns(len(y), codes, z, n_labels=len(number))
@@ -87,7 +82,7 @@ def add_answers(facts: dict[str, Any], part: str, model: FairClassifier, rows: R
     answers = model.answers_
     facts["answers"] = len(answers)
     points = answers.points.take(answers.index)
-    counts = count_rows(points, model.trajectory_.iterates, rows, n_kinds(model))
+    counts = count_rows(points, model.trajectory_.iterates, rows, model.fitted_.n_groups_all)
     facts[f"{part}_counts"] = counts.tolist()
 
 
@@ -104,7 +99,11 @@ def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
         plain["best_cut"] = {"cut": float(cuts[1]), "counts": {}}
     column = np.zeros(len(cuts), dtype=np.intp)
     for part, rows in parts.items():
-        counts = count_cuts(rows, w, column, cuts, n_kinds(model), n_labels).astype(int).tolist()
+        counts = (
+            count_cuts(rows, w, column, cuts, model.fitted_.n_groups_all, n_labels)
+            .astype(int)
+            .tolist()
+        )
         plain["counts"][part] = counts[0]
         if n_labels == 2:
             plain["best_cut"]["counts"][part] = counts[1]

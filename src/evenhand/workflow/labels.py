@@ -185,7 +185,7 @@ def favourable_answer(label: str, values: Sequence[str]) -> str:
 def favourable_of(saved: SavedModel) -> str:
     """Say which answer a saved model takes for favourable; one saved in Python has no facts."""
     model = saved.model[-1]
-    labels = [str(model._labels[c]) for c in model.frontier_.favourable]
+    labels = model.fitted_.favourable
     return favourable_answer(saved.facts.get("label", "label"), labels)
 
 

@@ -16,7 +16,7 @@ from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
 from evenhand.workflow.wording import as_options
 
-__all__ = ["rate_of", "summarise"]
+__all__ = ["summarise"]
 
 
 def summarise(saved: SavedModel) -> dict[str, Any]:
@@ -51,12 +51,12 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
             "rate": plain_number(model.rate_),
             "bound": plain_number(model.rate_bound_),
             "accuracy": plain_number(model.accuracy_),
-            "where": model._where,
+            "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
-        "rate": _rate(model._rate),
+        "rate": _rate(model.fitted_.rate),
         "groups": [str(g) for g in model.groups_.tolist()],
-        "labels": [str(v) for v in model._labels.tolist()],
+        "labels": [str(v) for v in model.fitted_.labels.tolist()],
         "parts": [
             {"key": part, "title": titles[part], "n": int(facts[f"n_{part}"]), "weighted": False}
             for part in parts
@@ -116,9 +116,9 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "sensitive": facts["sensitive"],
         "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
         "taus": [float(t) for t in np.atleast_1d(model.tau)],
-        "confidence": model._confidence,
+        "confidence": model.fitted_.confidence,
         "selection": model.selection,
-        "delta": model._certify,
+        "delta": model.fitted_.delta,
         "earlier_taus": facts.get("earlier_taus", []),
     }
 
@@ -213,7 +213,7 @@ def _changed_weights(
     model = pipeline[-1]
     names = [str(n) for n in pipeline.named_steps["encoder"].get_feature_names_out()]
     before = np.reshape(plain, (-1, len(names) + 1))[:, :-1]
-    after, favourable = model._sign * model.coef_, model.frontier_.favourable
+    after, favourable = model.fitted_.sign * model.coef_, model.frontier_.favourable
     most = max(most // len(favourable), 5)
     found = []
     for c in favourable:
@@ -222,5 +222,5 @@ def _changed_weights(
         inputs = [
             {"name": names[i], "fair": float(fair[i]), "plain": float(unfair[i])} for i in order
         ]
-        found.append({"label": str(model._labels[c]), "inputs": inputs})
+        found.append({"label": str(model.fitted_.labels[c]), "inputs": inputs})
     return found

@@ -166,7 +166,7 @@ def _add_unlabelled(
     X = X if known.all() else take_table_rows(X, known)
     try:
         # Any label will do: it is not looked at.
-        rows = rows_in_memory(pipeline, X, np.full(known.sum(), model._labels[0]))
+        rows = rows_in_memory(pipeline, X, np.full(known.sum(), model.fitted_.labels[0]))
     except ValueError as error:
         warnings.warn(
             f"rows without a label cannot be read, so the ratio over all rows is not known: "

@@ -26,6 +26,7 @@ from evenhand.core.rows import Share
 from evenhand.engines.chunks import Part
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
 from evenhand.models.classifier import FairClassifier
+from evenhand.models.fit_rows import code_chunks
 from evenhand.models.inputs import CodedRows
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.encoder import TableEncoder
@@ -82,7 +83,7 @@ def train_pieces(
     model = pipeline[-1]
     model.n_features_in_ = len(encoder.get_feature_names_out())
     rows, test, mark = _coded(model, pieces, about, key, n_rows if settings.test_size else 0)
-    model._fit_rows(rows, check_random_state(settings.seed))
+    model.fit_rows(rows, model.settings(), check_random_state(settings.seed))
     pipeline.n_dropped_ = 0  # as in memory, where rows without a group do not come to the fit
     facts = {
         **settings.facts(),
@@ -105,8 +106,7 @@ def _pipeline(settings: TrainSettings) -> FairPipeline:
     """Make the pipeline; refuse what is not for a table in pieces."""
     pipeline = settings.pipeline()
     model: FairClassifier = pipeline[-1]
-    model._validate_params()
-    model._check_parts("dask", "a table in parts")
+    model.settings().check_chunks("dask", "a table in parts")
     for name, wanted in (pipeline.bins or {}).items():
         if np.ndim(wanted) == 0:
             raise ValueError(
@@ -252,7 +252,7 @@ def _coded(
             f"all rows of the group {alone[0]!r} were drawn for the test; use another --seed or a "
             "smaller --test-size."
         )
-    coding, rows = model._coding(facts, False)
+    coding, rows = code_chunks(model.settings(), facts, weighted=False)
     rows = rows._replace(source=DaskRows(parts, facts, coding, model.n_features_in_))
     if not n_rows:
         return rows, None, mark

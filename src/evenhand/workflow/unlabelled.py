@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import Rate
 from evenhand.models.classifier import FairClassifier
-from evenhand.workflow.counting import group_numbers, n_kinds
+from evenhand.workflow.counting import group_numbers
 from evenhand.workflow.labels import UNEVEN, depends, plain_number
 
 __all__ = ["count_unlabelled", "numbers_or_none", "over_all_rows", "unlabelled_by_group"]
@@ -41,10 +41,10 @@ def count_unlabelled(
     """
     n = np.ones(len(groups), dtype=int) if n is None else n
     z = numbers_or_none(model, groups)
-    rows = np.bincount(z[z >= 0], weights=n[z >= 0], minlength=n_kinds(model))
+    rows = np.bincount(z[z >= 0], weights=n[z >= 0], minlength=model.fitted_.n_groups_all)
     uncompared = {}
     other = (z < 0) | (z >= len(model.groups_))
-    if model._edges is None and other.any():
+    if model.fitted_.edges is None and other.any():
         names, codes = group_codes(groups[other])
         sizes = np.bincount(codes, weights=n[other]).astype(int)
         uncompared = {

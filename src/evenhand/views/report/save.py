@@ -55,11 +55,12 @@ def save_report(
             f"this is a {type(model).__name__}."
         )
     check_is_fitted(model)
-    if classifier.init == "zero" or classifier.extra_column == "noise":
+    method = classifier.method
+    if method.init == "zero" or method.noise:
         raise ValueError(
             "a report compares with plain logistic regression, where a fit with init='optimum' and "
-            f"extra_column='ones' begins; this one has init={classifier.init!r} and "
-            f"extra_column={classifier.extra_column!r}."
+            f"extra_column='ones' begins; this one has init={method.init!r} and "
+            f"extra_column={method.extra_column!r}."
         )
     parts: list[tuple[Any, Any]] = [
         (X, np.asarray(y)),
