@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import run, words
+from helpers import Page, run, words
 
+from evenhand.persist.model_file import load_model
 from evenhand.workflow.audit import audit as audit_table
+from evenhand.workflow.summary import summarise
 
 AUDIT = ["--label", "lab", "--prediction", "pred", "--sensitive", "g"]
 
@@ -149,3 +151,111 @@ class TestOppositeAnswers:
     def test_nothing_is_said_of_good_predictions(self, tmp_path):
         text = shown(tmp_path, answers(A=(100, 100), B=(100, 100)), *AUDIT)
         assert "opposite" not in text
+
+
+TRAIN = ["--label", "y", "--sensitive", "g", "--tau", "0.5"]
+
+
+def people(seed=0, **groups):
+    """Rows of groups, each with a shift of its scores."""
+    rng = np.random.default_rng(seed)
+    sizes, shifts = zip(*groups.values(), strict=True)
+    g = np.repeat(list(groups), sizes)
+    x = rng.normal(size=len(g)) + np.repeat(shifts, sizes)
+    y = (x + rng.normal(size=len(g)) > 0).astype(int).astype(object)
+    return pd.DataFrame({"g": g, "x": x, "other": rng.normal(size=len(g)), "y": y})
+
+
+class TestSmallGroups:
+    """A group that is too small to compare is told beside the verdict."""
+
+    def train(self, tmp_path, frame):
+        args = [*TRAIN, "-o", str(tmp_path / "m.model")]
+        text = shown(tmp_path, frame, *args, command="train").replace("“", "").replace("”", "")
+        page = Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
+        told = json.loads(run("train", str(tmp_path / "t.csv"), *args, "--json").stdout)
+        return text, page.replace("“", "").replace("”", ""), told
+
+    def test_that_they_would_change_the_verdict_is_said(self, tmp_path):
+        frame = people(a=(1500, 0.3), b=(1500, 0), tiny=(37, -9))
+        text, page, told = self.train(tmp_path, frame)
+        assert told["reached"]["feasible"]
+        small = told["not_compared"]
+        saved = load_model(tmp_path / "m.model")
+        answer = saved.model.predict(frame[frame.g == "tiny"])
+        assert (answer == 0).all()
+        assert small["groups"] == {"tiny": 26}
+        assert small["rows_are"] == "training rows"
+        assert small["changes_verdict"]
+        assert [part["values"] for part in small["parts"]] == [[0], [0]]
+        assert [part["rows"] for part in small["parts"]] == [[26], [11]]
+        for told_ in (text, page):
+            assert "1 group is not compared, for fewer than 30 training rows: tiny (26)." in told_
+            assert "selection rate among its rows: 0.0% of 26 training rows and 0.0% of 11" in told_
+            assert "the ratio on the training rows would be 0.000, and the target missed" in told_
+        assert "! Target reached, 1 small group not compared" in page
+        verdict = text.index("is reached on the training data")
+        assert verdict < text.index("1 group is not compared") < text.index("On 2,")
+
+    def test_several_are_told_together(self, tmp_path):
+        frame = people(a=(1500, 0.3), b=(1500, 0), few=(30, 0.2), tiny=(20, 0.2))
+        text, page, told = self.train(tmp_path, frame)
+        assert not told["not_compared"]["changes_verdict"]
+        assert "2 groups are not compared" in text
+        assert "among their rows together" in text
+        assert "would be" not in text
+        assert "✓ Target reached, 2 small groups not compared" in page
+
+    def test_none_is_small(self, tmp_path):
+        text, page, told = self.train(tmp_path, people(a=(500, 0.3), b=(500, 0), c=(500, 0)))
+        assert "not_compared" not in told
+        assert "not compared" not in text + page
+
+    @pytest.mark.parametrize(
+        ("command", "rows"),
+        [("train", "training rows"), ("audit", "rows of the file"), ("compare", "test rows")],
+    )
+    def test_each_command_says_which_rows_it_counts(self, command, rows, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "200")
+        assert f"Groups of fewer {rows}" in words(run(command, "--help").stdout)
+
+
+class TestLabelsOfSomeGroups:
+    """What cannot be judged is not called missed."""
+
+    def test_a_group_with_few_labels(self, tmp_path):
+        frame = people(a=(1000, 0), b=(1000, 0), c=(1000, 0))
+        frame.loc[frame.index[frame.g == "c"][20:], "y"] = None
+        args = [*TRAIN, "-o", str(tmp_path / "m.model")]
+        text = shown(tmp_path, frame, *args, command="train", code=2)
+        page = Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
+        assert "Over all rows the target cannot be judged" in text
+        assert "among rows that have a y; over all rows it cannot be told" in text
+        assert "NOT" not in text
+        assert "! Reached among rows with a label, cannot be judged over all rows" in page
+        assert "missed" not in page.split("What to expect")[0]
+        every = summarise(load_model(tmp_path / "m.model"))["all_rows"]
+        assert (every["judged"], every["reached"]) == (False, False)
+
+    def test_missed_by_the_others_is_missed(self, tmp_path):
+        """Of a and b, rows without a label pull b far down; c changes nothing in that."""
+        frame = people(a=(1000, 1), b=(1000, 1), c=(500, 0))
+        frame.loc[frame.index[frame.g == "c"][20:], "y"] = None
+        lost = people(seed=1, b=(3000, -5)).assign(y=None)
+        args = [*TRAIN, "-o", str(tmp_path / "m.model")]
+        text = shown(tmp_path, pd.concat([frame, lost]), *args, command="train", code=2)
+        assert "but NOT over all rows" in text
+        assert "cannot be" not in text.split("The figures")[0]
+        assert "cannot be judged" not in text
+        assert "Besides, 480 rows of “c” have no “y”" in text
+
+    @pytest.mark.parametrize("command", ["train", "compare"])
+    def test_labels_of_one_group_alone(self, tmp_path, command):
+        frame = people(a=(100, 0), b=(100, 0))
+        frame.loc[frame.g == "b", "y"] = None
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        args = ["--label", "y", "--sensitive", "g"]
+        refused = words(run(command, str(tmp_path / "t.csv"), *args).stderr)
+        assert (
+            "only rows of 'a' have a value in 'y'; 'b' has rows, but none with a label" in refused
+        )

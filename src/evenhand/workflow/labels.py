@@ -308,13 +308,33 @@ def whom_left_out(
     return {"whom": f"{', '.join(each)}: who has a label depends on the group"}
 
 
-def labelled_rows(X: Any, columns: Columns) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
-    """Rows that have a label and a group, their labels, what was left out, rows with no label."""
+def check_labelled_groups(groups: Any, known: NDArray[np.bool_], columns: Columns) -> None:
+    """Refuse labels of one group alone, where others have rows and no label."""
+    names, z = group_codes(groups)
+    labelled = np.unique(z[known])
+    if len(names) > 1 and len(labelled) == 1:
+        others = [str(name) for j, name in enumerate(names.tolist()) if j != labelled[0]]
+        raise ValueError(
+            f"only rows of {str(names[labelled[0]])!r} have a value in {columns.label!r}; "
+            f"{listed(others)} {'has' if len(others) == 1 else 'have'} rows, but none with a "
+            "label, so there is nothing to compare."
+        )
+
+
+def labelled_rows(
+    X: Any, columns: Columns, *, several_groups: bool = True
+) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
+    """Rows that have a label and a group, their labels, what was left out, rows with no label.
+
+    ``several_groups`` says whether labels of one group alone are refused.
+    """
     label, sensitive = str(columns.label), columns.sensitive
     check_words(as_frame(X), [label, *sensitive], columns.missing)
     groups, kept = columns.groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
     y, known = label_values(X, label, missing=columns.missing)
+    if several_groups:
+        check_labelled_groups(groups, known, columns)
     dropped = [
         {"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())},
         {"reason": f"without a value in {label!r}", "n": int((~known).sum())}

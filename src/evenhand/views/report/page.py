@@ -31,6 +31,7 @@ from evenhand.views.report.drawings import (
     weights_drawing,
 )
 from evenhand.views.report.figures import UNKNOWN, page_data
+from evenhand.views.report.left_out import small_groups_sentence, unlabelled_sentences
 from evenhand.views.report.live import live, point_at, state_of
 from evenhand.views.report.phrases import (
     PHRASES,
@@ -48,7 +49,6 @@ from evenhand.views.report.words import (
     limits,
     rate_titles,
     reached_sentences,
-    unlabelled_sentences,
     useless_sentence,
 )
 
@@ -107,6 +107,7 @@ def render(summary: dict[str, Any]) -> str:
         limits=limits(summary, titles),
         useless=useless_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
+        small=small_groups_sentence(summary),
         # Of the table that was trained on: rows of a test table are not among its rows.
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),
