@@ -9,6 +9,7 @@ from helpers import Page, run, words
 
 from evenhand.persist.model_file import load_model
 from evenhand.workflow.audit import audit as audit_table
+from evenhand.workflow.labels import label_values
 from evenhand.workflow.summary import summarise
 
 AUDIT = ["--label", "lab", "--prediction", "pred", "--sensitive", "g"]
@@ -259,3 +260,32 @@ class TestLabelsOfSomeGroups:
         assert (
             "only rows of 'a' have a value in 'y'; 'b' has rows, but none with a label" in refused
         )
+
+
+class TestLabelsAsTheyAreWritten:
+    """Labels that differ by case are named; codes with leading zeros keep them."""
+
+    @pytest.mark.parametrize("command", ["train", "audit"])
+    def test_case(self, tmp_path, command):
+        frame = people(a=(150, 0), b=(150, 0)).replace({"y": {1: "yes", 0: "no"}})
+        frame.loc[::7, "y"] = frame.y[::7].replace("yes", "Yes")
+        n, m = (frame.y == "Yes").sum(), (frame.y == "yes").sum()
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        call = [command, str(tmp_path / "t.csv"), "--label", "y", "--sensitive", "g"]
+        more = ["--favourable", "yes"] if command == "audit" else ["-o", str(tmp_path / "m")]
+        result = run(*call, *more)
+        said = f"'Yes' ({n} rows) and 'yes' ({m} rows) in y are counted as different answers"
+        assert said in words(result.stdout + result.stderr)
+        if command == "train":
+            assert said in json.loads(run(*call, *more, "--json").stdout)["notes"][0]
+
+    def test_leading_zeros(self, tmp_path):
+        frame = people(a=(150, 0), b=(150, 0)).replace({"y": {1: "02", 0: "01"}})
+        call = ["--label", "y", "--sensitive", "g", "--favourable", "02"]
+        text = shown(tmp_path, frame, *call, "-o", str(tmp_path / "m"), command="train")
+        assert text.startswith("favourable answer: y = 02 ")
+        out = tmp_path / "out.csv"
+        run("predict", str(tmp_path / "m"), str(tmp_path / "t.csv"), "-o", str(out))
+        assert set(pd.read_csv(out, dtype=str)["prediction"]) <= {"01", "02"}
+        assert label_values(frame, "y")[0].tolist() == frame.y.tolist()
+        assert label_values(frame.replace({"01": "1", "02": "2"}), "y")[0].dtype.kind == "i"

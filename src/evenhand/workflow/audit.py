@@ -16,8 +16,8 @@ from evenhand.tables.groups import take_table_rows
 from evenhand.tables.parse import NO_VALUE, MissingWords, as_frame, check_words, listed
 from evenhand.workflow.labels import (
     Columns,
+    alike_labels,
     as_label,
-    as_number,
     check_roles,
     favourable_answer,
     joined,
@@ -364,15 +364,10 @@ def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str
     """
     rows = {str(label): n for label, n in label_counts(labels).items()}
     others = {label: n for label, n in rows.items() if label != str(good)}
-    alike: dict[Any, dict[str, int]] = {}
-    for label, n in rows.items():
-        number = as_number(label)
-        key = "".join(label.split()).casefold() if number is None else number
-        alike.setdefault(key, {})[label] = n
     return {
         "not_favourable": others,
         "perhaps_missing": [w for w in others if unclear and w.casefold() in NO_OUTCOME],
-        "alike_labels": [same for same in alike.values() if len(same) > 1],
+        "alike_labels": alike_labels(rows),
     }
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, percent
 from evenhand.views.terminal.screen import Grid, Screen, crossed, ratio_cell, short
+from evenhand.workflow.labels import alike_sentence
 
 
 def show_audit(found: dict[str, Any]) -> None:
@@ -130,12 +131,8 @@ def _say_other_labels(screen: Screen, found: dict[str, Any]) -> None:
             "bold yellow",
         )
     for same in found["alike_labels"]:
-        counts = [f"{short(w, 30)!r} ({_rows_of(n)})" for w, n in same.items()]
-        screen.say(
-            f"{' and '.join(counts)} in {column} are counted as different answers, though they "
-            "differ only in how they are written. If they mean the same, write them alike first.",
-            "bold yellow",
-        )
+        written = {short(word, 30): n for word, n in same.items()}
+        screen.say(alike_sentence(written, column), "bold yellow")
 
 
 def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
