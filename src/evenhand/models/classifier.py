@@ -26,7 +26,7 @@ from evenhand.frontier.mixtures import best_mixture, check_linear
 from evenhand.frontier.points import point_of
 from evenhand.models.averaged import AveragedClassifier
 from evenhand.models.card import ShowsSummary
-from evenhand.models.fit_rows import parquet_rows, read_rows
+from evenhand.models.fit_rows import parquet_rows, read_rows, refuse_new_text
 from evenhand.models.inputs import (
     CodedRows,
     as_table,
@@ -500,6 +500,8 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         """Say how near to τ the fit came."""
         if not len(self.frontier_):
             return self.fitted_.undefined() or f"no point has {self.fitted_.requirement}"
+        if not np.isfinite(self.rate_):
+            return f"the rate cannot be known {self.fitted_.where}: there are too few rows"
         rate = rate_text(self.rate_, tau)
         if not self.fitted_.margin:
             return f"the highest rate found is {rate}"
@@ -633,13 +635,14 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         X, sensitive_features = on_host(X), on_host(sensitive_features)
         table = as_table(X)
         column = np.setdiff1d(np.arange(self.n_features_in_), self.fitted_.inputs)
-        checked = validate_data(
-            self,
-            blank_groups(table, int(column[0])) if len(column) else X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=np.float64,
-        )
+        inputs = blank_groups(table, int(column[0])) if len(column) else X
+        try:
+            checked = validate_data(
+                self, inputs, reset=False, accept_sparse="csr", dtype=np.float64
+            )
+        except (ValueError, TypeError):
+            refuse_new_text(inputs)
+            raise
         scores = checked @ self.coef_.T
         if self.fitted_.group_cuts:
             if sensitive_features is None and self.sensitive_features is not None:
