@@ -8,9 +8,11 @@ import pytest
 from helpers import Page, run, words
 
 from evenhand.persist.model_file import load_model
+from evenhand.views.report import render
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.labels import label_values
 from evenhand.workflow.summary import summarise
+from evenhand.workflow.train import train as train_table
 
 AUDIT = ["--label", "lab", "--prediction", "pred", "--sensitive", "g"]
 
@@ -289,3 +291,40 @@ class TestLabelsAsTheyAreWritten:
         assert set(pd.read_csv(out, dtype=str)["prediction"]) <= {"01", "02"}
         assert label_values(frame, "y")[0].tolist() == frame.y.tolist()
         assert label_values(frame.replace({"01": "1", "02": "2"}), "y")[0].dtype.kind == "i"
+
+
+class TestWeightsOfManyLabels:
+    """A weight raises the score of its label; that the label is given more often is not said."""
+
+    def test_what_the_caption_says_is_so(self):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=3000)
+        score = x + 0.5 * rng.normal(size=3000)
+        frame = pd.DataFrame({"x": x, "g": rng.choice(["a", "b"], 3000)})
+        frame["y"] = np.select([score < -1, score < 0], ["low", "mid"], "high")
+        saved = train_table(frame, label="y", sensitive=["g"], tau=0.5, test_size=0)
+        text = Page(render(summarise(saved))).text
+        assert "raises the score of the answer in the heading, before it is compared" in text
+        assert "makes this answer rarer all the same" in text
+        assert "speaks for the answer" not in text
+        tables = {t["label"]: t["inputs"] for t in summarise(saved)["weights"]}
+        weight = {label: inputs[0]["fair"] for label, inputs in tables.items()}
+        labels, higher = saved.model.classes_.tolist(), frame.assign(x=x + 1)
+        before, after = map(saved.model.decision_function, (frame, higher))
+        for label, w in weight.items():
+            moved = (after - before)[:, labels.index(label)]
+            assert (np.sign(moved) == np.sign(w)).all()
+        rarer = [
+            label
+            for label, w in weight.items()
+            if w > 0
+            and np.mean(saved.model.predict(higher) == label)
+            < np.mean(saved.model.predict(frame) == label)
+        ]
+        assert rarer == ["mid"]
+
+    def test_two_labels(self):
+        saved = train_table(people(a=(300, 0), b=(300, 0)), label="y", sensitive=["g"], tau=0.1)
+        text = Page(render(summarise(saved))).text
+        assert "speaks for the answer in the heading" in text
+        assert "rarer" not in text

@@ -39,6 +39,8 @@ from evenhand.views.report.phrases import (
     SELECTION_WORDS,
     SLIDER_PROMISES,
     TILE_NOTES,
+    WEIGHTS_OF_MANY,
+    WEIGHTS_OF_TWO,
 )
 from evenhand.views.report.words import (
     again_sentence,
@@ -102,6 +104,7 @@ def render(summary: dict[str, Any]) -> str:
         frontier=frontier_drawing(model),
         answers=_answers(model, start),
         slider=slider,
+        weight_words=WEIGHTS_OF_MANY if len(summary["labels"]) > 2 else WEIGHTS_OF_TWO,
         weights=[weights_drawing(table) for table in summary["weights"]],
         curves=curves_drawing(summary["curves"]),
         limits=limits(summary, titles),
