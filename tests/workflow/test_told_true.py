@@ -328,3 +328,50 @@ class TestWeightsOfManyLabels:
         text = Page(render(summarise(saved))).text
         assert "speaks for the answer in the heading" in text
         assert "rarer" not in text
+
+
+class TestCompare:
+    """Compare names leaks as train does, and says plainly why a method is left out."""
+
+    QUICK = ("--label", "y", "--sensitive", "g", "--splits", "1", "--tau", "0.3")
+
+    def frame(self, *groups):
+        frame = people(**dict.fromkeys(groups, (300, 0)))
+        rng = np.random.default_rng(1)
+        noise = 0.01 * rng.normal(size=(2, len(frame)))
+        return frame.assign(leak=frame.y.astype(int) + noise[0], proxy=(frame.g == "a") + noise[1])
+
+    def test_leaks_are_named_and_can_be_left_out(self, tmp_path):
+        args = [*self.QUICK, "--method", "evenhand"]
+        text = shown(tmp_path, self.frame("a", "b"), *args, command="compare", code=0)
+        assert "column 'leak' tells the label without fail" in text
+        assert "--exclude leak" in text
+        assert "--exclude proxy" in text
+        args += ["--exclude", "leak", "--exclude", "proxy"]
+        text = shown(tmp_path, self.frame("a", "b"), *args, command="compare", code=0)
+        assert "note:" not in text
+        (row,) = json.loads(run("compare", str(tmp_path / "t.csv"), *args, "--json").stdout)
+        assert row["accuracy"] < 0.9
+        assert row["notes"] == ""
+
+    def test_labels_that_differ_by_case(self, tmp_path):
+        frame = self.frame("a", "b").replace({"y": {1: "yes", 0: "no"}})
+        frame.loc[::7, "y"] = frame.y[::7].replace("yes", "Yes")
+        args = [*self.QUICK, "--method", "accuracy_only", "--favourable", "yes"]
+        text = shown(tmp_path, frame, *args, command="compare")
+        assert "in y are counted as different answers" in text
+
+    def test_methods_for_two_groups(self, tmp_path):
+        methods = ["--method", "evenhand", "--method", "celis"]
+        text = shown(tmp_path, self.frame(*"abc"), *self.QUICK, *methods, command="compare")
+        assert "left out: Celis: compares two groups only, and the table has 3." in text
+        assert "ValueError" not in text
+        result = run("compare", str(tmp_path / "t.csv"), *self.QUICK, "--method", "celis")
+        assert "the first compares two groups only" in words(result.stderr)
+
+
+def test_the_page_says_no_frequency_that_was_not_measured():
+    saved = train_table(people(a=(400, 0), b=(400, 0)), label="y", sensitive=["g"], tau=0.5)
+    text = Page(render(summarise(saved))).text
+    assert "more often below" not in text
+    assert "among them the ratio can be below the target" in text

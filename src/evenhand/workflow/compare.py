@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +23,9 @@ from evenhand.workflow.labels import (
     favourable_label,
     label_counts,
     labelled_rows,
+    warn_of_alike,
 )
+from evenhand.workflow.wording import as_options
 
 __all__ = ["compare_methods", "dataset_frame", "dataset_list"]
 
@@ -47,6 +51,7 @@ def compare_methods(
     seed: int = 0,
     missing_groups: str = "error",
     bins: Any = None,
+    exclude: Sequence[str] = (),
     min_group_size: int = 30,
     na: Sequence[str] | None = None,
     keep_na: Sequence[str] = (),
@@ -58,7 +63,7 @@ def compare_methods(
     ----------
     X : pandas, polars or pyarrow table
         The table.
-    label, sensitive, missing_groups, bins, na, keep_na
+    label, sensitive, missing_groups, bins, exclude, na, keep_na
         As of :class:`~evenhand.workflow.settings.TrainSettings`.
     favourable : str, optional
         As of :func:`audit`; the other labels are taken together.
@@ -74,7 +79,8 @@ def compare_methods(
     -------
     DataFrame
         What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
-        favourable and before two that name the rows and the groups left out.
+        favourable and before three: the rows and the groups left out, and ``notes``, what
+        :func:`train` would warn of, such as columns that give the label away.
     """
     from evenhand.peers import PEERS, compare
 
@@ -96,25 +102,33 @@ def compare_methods(
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
-    encoder = TableEncoder(exclude=[label, *sensitive], na=na, keep_na=keep_na)
-    plans = clone(encoder).fit(table).plans_
+    encoder = TableEncoder(exclude=[label, *exclude], na=na, keep_na=keep_na)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_alike(label_counts(y), label)
+        plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(table, y).plans_
+    notes = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}
-    found = compare(
-        table,
-        (y == good).astype(int),
-        pd.Series(names[z]),
-        methods=wanted,
-        notion=notion,
-        taus=list(taus),
-        n_splits=splits,
-        test_size=TEST_SIZE,
-        transformer=encoder.set_params(exclude=outside, kinds=kinds),
-        random_state=seed,
-        n_jobs=jobs,
-        verbose=verbose,
-    )
+    try:
+        found = compare(
+            table,
+            (y == good).astype(int),
+            pd.Series(names[z]),
+            methods=wanted,
+            notion=notion,
+            taus=list(taus),
+            n_splits=splits,
+            test_size=TEST_SIZE,
+            transformer=encoder.set_params(exclude=outside, kinds=kinds),
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=verbose,
+        )
+    except ValueError as error:
+        raise ValueError(_plain_error(str(error))) from error
+    found["error"] = found["error"].map(_plain_error)
     found.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
     return found.assign(
         rows_dropped="; ".join(
@@ -123,7 +137,18 @@ def compare_methods(
             for d in dropped
         ),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
+        notes=" ".join(notes),
     )
+
+
+def _plain_error(text: str) -> str:
+    """Say why a method was left out without the name of an error's type."""
+    text = re.sub(
+        r"(?:ValueError: )?sensitive_features has (\d+) groups: .*; two are compared",
+        r"compares two groups only, and the table has \1",
+        text,
+    ).replace("ValueError: ", "")
+    return text.replace("the first said: compares", "the first compares")
 
 
 # Datasets inside the package.

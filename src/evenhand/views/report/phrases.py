@@ -46,7 +46,8 @@ PROMISES = {
     "rows its ratio will be above the target about as often as below it.",
     "confident": "The model was chosen so that its ratio in the population these rows were drawn "
     "from reaches the target with a probability of about {sure}. Test rows are a sample "
-    "themselves, so among them the ratio is a little more often below it.",
+    "themselves: among them the ratio can be below the target although it is above it in the "
+    "population.",
     "unsure": "No model of this fit reaches the target in the population with a probability of "
     "about {sure}, so the one that comes nearest was kept. With that probability its ratio in the "
     "population is {bound} or more, which is less than the target.",

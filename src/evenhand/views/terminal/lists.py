@@ -16,9 +16,8 @@ def show_comparison(found: pd.DataFrame) -> None:
     from evenhand.peers import summarize
 
     screen, means = Screen(), summarize(found)
-    answer, dropped, small = (
-        str(found[c].iloc[0]) for c in ("favourable_answer", "rows_dropped", "small_groups")
-    )
+    about = ("favourable_answer", "rows_dropped", "small_groups", "notes")
+    answer, dropped, small, notes = (str(found[c].iloc[0]) for c in about)
     screen.say(f"favourable answer: {short(answer, 100)}", "bold")
     if dropped:
         screen.say(f"left out: {short(dropped, 400)}", "dim")
@@ -28,6 +27,8 @@ def show_comparison(found: pd.DataFrame) -> None:
             "or judged by them.",
             "yellow",
         )
+    if notes:
+        screen.say(f"note: {short(notes, 1000)}", "yellow")
     for tau, part in means.groupby("tau"):
         title = f"τ = {tau:g}, test data"
         table = Grid("method", "accuracy", "rate", "met", "seconds", title=title)
