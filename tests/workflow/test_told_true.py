@@ -195,7 +195,7 @@ class TestSmallGroups:
         for told_ in (text, page):
             assert "1 group is not compared, for fewer than 30 training rows: tiny (26)." in told_
             assert "selection rate among its rows: 0.0% of 26 training rows and 0.0% of 11" in told_
-            assert "the ratio on the training rows would be 0.000, and the target missed" in told_
+            assert "the ratio would be 0.000 on the training rows and 0.000 on the test" in told_
         assert "! Target reached, 1 small group not compared" in page
         verdict = text.index("is reached on the training data")
         assert verdict < text.index("1 group is not compared") < text.index("On 2,")

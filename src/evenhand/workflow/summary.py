@@ -91,7 +91,7 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
     """Give the groups that are too small to compare, and what the saved model does to them.
 
     Counts have all small groups together, behind the others. ``changes`` says of a part whether
-    the ratio would be on the other side of the target with them as one more group.
+    the ratio reaches the target and would not with them as one more group.
     """
     rate, n, parts = rate_of(summary), len(summary["groups"]), []
     for part in summary["parts"]:
@@ -106,7 +106,7 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
                 "values": [plain_number(one.per_group(small)[0]) for one in rate.components],
                 "rows": [int(one.fractions(small)[1][0]) for one in rate.components],
                 "ratio": plain_number(ratio),
-                "changes": known and bool((without < summary["tau"]) != (ratio < summary["tau"])),
+                "changes": known and bool(ratio < summary["tau"] <= without),
             }
         )
     feasible = summary["reached"]["feasible"]

@@ -1,4 +1,4 @@
-"""The sentences about whom a verdict leaves out: rows without a label, and small groups."""
+"""The sentences about rows without a label, which a verdict leaves out."""
 
 from __future__ import annotations
 
@@ -91,37 +91,3 @@ def _every_sentence(summary: dict[str, Any], label: str) -> str:
             return f"{others} Besides, {lacking}."
         return f"Over all rows the target cannot be judged: {lacking}. {others}"
     return f"{rows}, the ratio is {'; '.join(out)}."
-
-
-def small_groups_sentence(summary: dict[str, Any]) -> str:
-    """Say which groups are not compared, what the saved model does to them, and what that hides."""
-    small = summary.get("not_compared")
-    if not small:
-        return ""
-    n = len(small["groups"])
-    names = [f"{quoted(group)} ({thousands(rows)})" for group, rows in small["groups"].items()]
-    shown = names if n <= 8 else [*names[:7], f"{n - 7} more"]
-    start = "1 group is" if n == 1 else f"{n} groups are"
-    least = small["min_group_size"]
-    text = [f"{start} not compared, for fewer than {least} training rows: {listed(shown)}."]
-    whose, who = ("its rows", "it") if n == 1 else ("their rows together", "them together")
-    names = small["parts"][0]["rates"] if small["parts"] else []
-    rate = names[0].replace("_", " ") if len(names) == 1 else "rates"
-    rates = [
-        f"{percent(value)} of {thousands(rows)} {part['title']}"
-        + (f" ({name.replace('_', ' ')})" if len(names) > 1 else "")
-        for part in small["parts"]
-        for name, value, rows in zip(names, part["values"], part["rows"], strict=True)
-        if value is not None
-    ]
-    if rates:
-        text.append(f"The saved model's {rate} among {whose}: {listed(rates)}.")
-    for part in small["parts"]:
-        if part["changes"]:
-            ratio = ratio_text(part["ratio"], summary["tau"])
-            other = "missed" if part["ratio"] < summary["tau"] else "reached"
-            text.append(
-                f"With {who} as one more group the ratio on the {part['title']} would be {ratio}, "
-                f"and the target {other} there."
-            )
-    return " ".join(text)

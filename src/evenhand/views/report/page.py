@@ -31,7 +31,7 @@ from evenhand.views.report.drawings import (
     weights_drawing,
 )
 from evenhand.views.report.figures import UNKNOWN, page_data
-from evenhand.views.report.left_out import small_groups_sentence, unlabelled_sentences
+from evenhand.views.report.left_out import unlabelled_sentences
 from evenhand.views.report.live import live, point_at, state_of
 from evenhand.views.report.phrases import (
     PHRASES,
@@ -51,6 +51,7 @@ from evenhand.views.report.words import (
     limits,
     rate_titles,
     reached_sentences,
+    small_groups_sentence,
     useless_sentence,
 )
 

@@ -42,6 +42,8 @@ def sure_words(summary: dict[str, Any]) -> str:
     return ""
 
 
+# Rates of small groups that a sentence has at most.
+MOST_RATES = 6
 # Not those of whoever's language the machine speaks.
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -285,6 +287,44 @@ def _with_confidence(summary: dict[str, Any]) -> str:
 
 def _has_ratio(ratio: float | None, tau: float) -> str:
     return "has no ratio" if ratio is None else f"has a ratio of {ratio_text(ratio, tau)}"
+
+
+def small_groups_sentence(summary: dict[str, Any]) -> str:
+    """Say which groups are not compared, what the saved model does to them, and what that hides."""
+    small = summary.get("not_compared")
+    if not small:
+        return ""
+    n = len(small["groups"])
+    groups = [f"{quoted(group)} ({thousands(rows)})" for group, rows in small["groups"].items()]
+    shown = groups if n <= 8 else [*groups[:7], f"{n - 7} more"]
+    start = "1 group is" if n == 1 else f"{n} groups are"
+    least = small["min_group_size"]
+    text = [f"{start} not compared, for fewer than {least} training rows: {listed(shown)}."]
+    whose, who = ("its rows", "it") if n == 1 else ("their rows together", "them together")
+    titles = rate_titles(summary["rate"]["parts"], summary["labels"], "")
+    names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
+    rate = names[0] if len(names) == 1 else "rates"
+    rates = [
+        f"{percent(value)} of {thousands(rows)} {part['title']}"
+        + (f" ({name})" if len(names) > 1 else "")
+        for part in small["parts"]
+        for name, value, rows in zip(names, part["values"], part["rows"], strict=True)
+        if value is not None
+    ]
+    # Of many answers there are too many rates to be read in a sentence.
+    if 0 < len(rates) <= MOST_RATES:
+        text.append(f"The saved model's {rate} among {whose}: {listed(rates)}.")
+    changed = [
+        f"{ratio_text(part['ratio'], summary['tau'])} on the {part['title']}"
+        for part in small["parts"]
+        if part["changes"]
+    ]
+    if changed:
+        text.append(
+            f"With {who} as one more group the ratio would be {listed(changed)}: the target would "
+            "be missed there."
+        )
+    return " ".join(text)
 
 
 def again_sentence(summary: dict[str, Any]) -> str:

@@ -14,11 +14,15 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.views.formats import percent
 from evenhand.views.report.left_out import (
     missed_over_all,
-    small_groups_sentence,
     unknown_over_all,
     unlabelled_sentences,
 )
-from evenhand.views.report.words import again_sentence, rate_titles, useless_sentence
+from evenhand.views.report.words import (
+    again_sentence,
+    rate_titles,
+    small_groups_sentence,
+    useless_sentence,
+)
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, ratio_cell, short
 from evenhand.workflow.summary import rate_of
 
