@@ -594,13 +594,13 @@ class FairClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         # A mixture is about as uncertain as the point for τ: it must be above τ by as much.
         alone = self.answers_.choose(target)
         goal = min(target * alone.rate / alone.bound, 1.0) if alone.bound > 0 else target
-        mixture = best_mixture(counts, len(points.groups), self.fitted_.rate, goal)
+        mixture = best_mixture(counts, len(points.groups), self.fitted_.target.at(goal))
         if mixture is None:
             aimed._choose()  # says that tau is out of reach
             return AveragedClassifier(
                 [aimed], [1.0], target, aimed.rate_, aimed.accuracy_, self.random_state
             )
-        rates = self.fitted_.rate.ratio(counts[:, : len(points.groups)])
+        rates = self.fitted_.target.value(counts[:, : len(points.groups)])
         accuracies = overall_accuracy(counts)
         models = [copy(self) for _ in mixture.points]
         for model, i in zip(models, mixture.points, strict=True):
