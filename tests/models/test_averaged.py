@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.exceptions import NotFittedError
 
-from evenhand import AveragedClassifier, FairClassifier, FairnessWarning
+from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, WorstRate
 from evenhand.core.targets import Target
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import _answers, best_mixture, mix, to_spare
+from evenhand.models.averaged import AveragedClassifier
 
 
 def fit(n=2000, seed=0, groups=2, **params):
