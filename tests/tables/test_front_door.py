@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import evenhand
 from evenhand import (
     FairBoostedClassifier,
     FairClassifier,
+    FairnessWarning,
     FavourableLabelWarning,
     Method,
     TableEncoder,
@@ -121,6 +123,17 @@ class TestFavourableLabel:
         model = FairClassifier(**QUICK, sensitive_features=by_second)
         assert len(told(lambda: [model.fit(X, y) for _ in range(2)])) == 2
         assert len(told(lambda: [cross_val_score(model, X, y, cv=2) for _ in range(2)])) == 2
+
+    def test_a_process_that_works_for_another_tells_once(self, monkeypatch):
+        """Whose call a fold is of cannot be known there; the line is not that of a library."""
+        monkeypatch.setattr("multiprocessing.parent_process", object)
+        monkeypatch.setattr("evenhand.models.settings._TOLD_HERE", set())
+        X, y, z = self.numbers()
+        model = FairClassifier(**QUICK)
+        found = told(lambda: [model.fit(X, y, sensitive_features=z) for _ in range(3)])
+        assert [Path(file).name for _, file in found] == ["settings.py"]
+        other = np.where(y == "denied", "no", "yes")
+        assert len(told(lambda: model.fit(X, other, sensitive_features=z))) == 1
 
     def test_parquet_and_dask(self, tmp_path):
         pytest.importorskip("pyarrow")
@@ -234,6 +247,17 @@ class TestSpelling:
         assert again.model[0].sensitive_features == ["sex"]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_rate_can_be_known_on_few_rows():
+    """Of eight rows two are held out, both of them of one group."""
+    rng = np.random.default_rng(8)
+    X, y, z = rng.normal(size=(8, 2)), rng.integers(0, 2, 8), rng.choice(["a", "b"], 8)
+    with pytest.warns(FairnessWarning, match="the rate cannot be known on the held-out") as caught:
+        model = FairClassifier(selection="holdout", random_state=8).fit(X, y, sensitive_features=z)
+    assert np.isnan(model.rate_)
+    assert "nan" not in str(caught[0].message)
+
+
 class TestText:
     @pytest.mark.parametrize(
         ("params", "given", "line"),
@@ -250,6 +274,23 @@ class TestText:
         with pytest.raises(ValueError, match="column 'job' of X holds text, such as '") as error:
             FairClassifier(**params).fit(table, y, **extra)
         assert str(error.value).endswith(line)
+
+    def test_where_a_fit_to_numbers_predicts(self):
+        table, y, z = loans(labels=(1, 0))
+        X = table[["income"]].assign(job=np.arange(len(y)) % 3)
+        model = FairClassifier(**QUICK).fit(X, y, sensitive_features=z)
+        for method in (model.predict, model.decision_function):
+            with pytest.raises(ValueError, match=r"column 'job' of X holds text, .*fair_pipeline"):
+                method(table[["income", "job"]])
+        with pytest.raises(ValueError, match="column 'job' of X holds 400 missing values"):
+            model.predict(X.assign(job=np.nan))
+
+    def test_boosting_names_every_column(self):
+        table, y, z = loans(labels=(1, 0))
+        with pytest.raises(ValueError, match=r"'sex' \(.*'job' \(.*fair_pipeline") as error:
+            FairBoostedClassifier().fit(table, y, sensitive_features=z)
+        call = re.search(r"X\.astype\(.*?\)\)", str(error.value))[0]
+        assert set(eval(call, {"X": table}).dtypes[1:].astype(str)) == {"category"}
 
     def test_groups_that_are_not_in_the_table(self):
         table, y, z = loans(labels=(1, 0))

@@ -27,7 +27,7 @@ from evenhand.cli.shell import (
 # What of a summary is about its frontier.
 ABOUT_FRONTIER = (
     *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "rate", "groups"),
-    *("labels", "parts", "points", "chosen", "saved", "unlabelled", "all_rows"),
+    *("labels", "parts", "points", "chosen", "saved", "unlabelled", "all_rows", "not_compared"),
 )
 
 

@@ -50,8 +50,19 @@ Bins = Annotated[
         )
     ),
 ]
-MinGroupSize = Annotated[
-    int, typer.Option(min=1, help="Groups of fewer rows are not compared, unless two are all.")
+
+
+def _min_group_size(rows: str) -> Any:
+    """Make the option of a command that counts these rows."""
+    told = f"Groups of fewer {rows} are not compared, unless two are all."
+    return typer.Option(min=1, help=told)
+
+
+MinTrainingRows = Annotated[int, _min_group_size("training rows (without those held back)")]
+MinTestRows = Annotated[int, _min_group_size("test rows (three in ten of the file's)")]
+MinAnsweredRows = Annotated[
+    int,
+    _min_group_size("rows of the file with an answer (for rates that need a label: with a label)"),
 ]
 
 

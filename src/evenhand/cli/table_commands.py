@@ -24,6 +24,13 @@ def audit(
     label: opt.LabelOrNone = None,
     prediction: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
     favourable: opt.FavourableOne = None,
+    favourable_label: Annotated[
+        str | None,
+        typer.Option(
+            help="The favourable value of --label, where that of --prediction is another.",
+            show_default="the same as of the prediction",
+        ),
+    ] = None,
     privileged: Annotated[
         str | None,
         typer.Option(
@@ -33,7 +40,7 @@ def audit(
     tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
-    min_group_size: opt.MinGroupSize = 30,
+    min_group_size: opt.MinAnsweredRows = 30,
     na: opt.Na = None,
     keep_na: opt.KeepNa = None,
     delimiter: opt.Delimiter = None,
@@ -45,8 +52,8 @@ def audit(
 
     With --label and --prediction all rates are given. With --label alone the data themselves are
     audited: how often each group has the favourable label, and how strongly group and label go
-    together. The verdict is about the smallest rate over the largest. Exit code 2 if that ratio is
-    below --tau, or cannot be judged.
+    together. The verdict is about the smallest selection rate over the largest. Exit code 2 if that
+    ratio is below --tau, or cannot be judged.
     """
     with plain_errors("Nothing was written."):
         from evenhand.workflow.audit import audit as audit_table
@@ -57,6 +64,7 @@ def audit(
             prediction=prediction,
             sensitive=sensitive,
             favourable=favourable,
+            favourable_label=favourable_label,
             privileged=privileged,
             missing_groups=missing_groups.value,
             bins=opt.parse_bins(bins),
@@ -96,7 +104,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
-    min_group_size: opt.MinGroupSize = 30,
+    min_group_size: opt.MinTestRows = 30,
     na: opt.Na = None,
     keep_na: opt.KeepNa = None,
     delimiter: opt.Delimiter = None,

@@ -59,7 +59,7 @@ def train(
     kind: opt.Kinds = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
-    min_group_size: opt.MinGroupSize = 30,
+    min_group_size: opt.MinTrainingRows = 30,
     na: opt.Na = None,
     keep_na: opt.KeepNa = None,
     demo: opt.Demo = None,

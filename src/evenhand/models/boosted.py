@@ -29,6 +29,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from evenhand._sklearn import HasMethods, Interval, safe_indexing
+from evenhand.engines.coding import joined
 from evenhand.models.boosted_columns import BoostedColumns, check_scorer
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
@@ -68,12 +69,20 @@ SHARED = (
 
 def _check_kinds(X: pd.DataFrame) -> None:
     """Refuse columns that are neither numbers nor categories."""
-    for name, dtype in X.dtypes.items():
-        if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype)):
-            raise ValueError(
-                f"column {name!r} of X is of type {dtype}; make it numbers, or categories with "
-                f"X.astype({{{name!r}: 'category'}})."
-            )
+    others = {
+        str(name): dtype
+        for name, dtype in X.dtypes.items()
+        if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
+    }
+    if others:
+        named = joined([f"{name!r} ({dtype})" for name, dtype in others.items()], 10)
+        many = len(others) > 1
+        raise ValueError(
+            f"column{'s' * many} {named} of X {'are' if many else 'is'} neither numbers nor "
+            f"categories; make text categories with X.astype(dict.fromkeys({[*others]!r}, "
+            "'category')), or use fair_pipeline(...), a FairClassifier that takes tables as they "
+            "come."
+        )
 
 
 class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):

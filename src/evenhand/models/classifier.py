@@ -490,6 +490,8 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         """Say how near to τ the fit came."""
         if not len(self.frontier_):
             return self.fitted_.undefined() or f"no point has {self.fitted_.requirement}"
+        if not np.isfinite(self.rate_):
+            return f"the rate cannot be known {self.fitted_.where}: there are too few rows"
         rate = rate_text(self.rate_, tau)
         if not self.fitted_.margin:
             return f"the highest rate found is {rate}"

@@ -41,7 +41,7 @@ from evenhand.models.inputs import (
 )
 from evenhand.models.settings import Settings
 
-__all__ = ["code_chunks", "parquet_rows", "read_rows"]
+__all__ = ["code_chunks", "parquet_rows", "read_rows", "refuse_new_text"]
 
 FLOATS = (np.float64, np.float32)
 
@@ -143,6 +143,17 @@ def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features:
         "table as it comes, with text, dates and missing values, use "
         f"fair_pipeline({', '.join([repr(groups), *params])}).fit({table}, y)."
     ) from None
+
+
+def refuse_new_text(X: Any) -> None:
+    """Refuse text, dates and missing values where a fit to numbers is to predict."""
+    found = None if issparse(X) else find_no_numbers(X)
+    if found is not None:
+        raise ValueError(
+            f"column {found[0]!r} of X holds {found[1]}, and this FairClassifier was fitted to "
+            "numbers; make it the numbers that fit was given, or fit fair_pipeline(...) instead, "
+            "which takes tables as they come."
+        ) from None
 
 
 def _is_coded_on_device(y: Any) -> bool:

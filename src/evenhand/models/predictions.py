@@ -11,6 +11,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.frontier.cuts import decide
+from evenhand.models.fit_rows import refuse_new_text
 from evenhand.models.inputs import (
     as_table,
     blank_groups,
@@ -62,13 +63,14 @@ class Predictions:
         X, sensitive_features = on_host(X), on_host(sensitive_features)
         table = as_table(X)
         column = np.setdiff1d(np.arange(self.n_features_in_), self.fitted_.inputs)
-        checked = validate_data(
-            self,
-            blank_groups(table, int(column[0])) if len(column) else X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=np.float64,
-        )
+        inputs = blank_groups(table, int(column[0])) if len(column) else X
+        try:
+            checked = validate_data(
+                self, inputs, reset=False, accept_sparse="csr", dtype=np.float64
+            )
+        except (ValueError, TypeError):
+            refuse_new_text(inputs)
+            raise
         scores = checked @ self.coef_.T
         if self.fitted_.group_cuts:
             if sensitive_features is None and self.sensitive_features is not None:

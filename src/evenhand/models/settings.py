@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import warnings
@@ -41,8 +42,18 @@ class FairnessWarning(UserWarning):
     """The classifier does not meet the target it was asked for."""
 
 
+# Labels that were warned of in this process, if it works for another one.
+_TOLD_HERE: set[tuple[str, str]] = set()
+
+
 class FavourableLabelWarning(UserWarning):
-    """Which of two labels is favourable was guessed, because nobody said it."""
+    """Which of two labels is favourable was guessed, because nobody said it.
+
+    It is given once a call by the user, however many folds and clones that fits. A process that
+    works for another one (scikit-learn's ``n_jobs``) cannot know whose call it is: there it is
+    given once for a pair of labels as long as the process lives, so at most once for each of
+    ``n_jobs``, besides the fit of ``refit=True``, which is the user's own process.
+    """
 
 
 def _users_call() -> tuple[FrameType, int]:
@@ -63,16 +74,22 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def _warn_of_guess(classes: NDArray[Any]) -> None:
     """Warn that the larger label is taken for the favourable one, once a call by the user."""
+    other, taken = map(repr, classes.tolist())
+    message = (
+        f"the labels are {other} and {taken}, and {taken} is taken for the favourable one because "
+        f"it sorts last; say which one is: pos_label={other} or pos_label={taken}."
+    )
+    if multiprocessing.parent_process() is not None:
+        if (other, taken) not in _TOLD_HERE:
+            # The user's line is in another process; a library's would be blamed instead.
+            warnings.warn(message, FavourableLabelWarning, stacklevel=1)
+            _TOLD_HERE.add((other, taken))
+        return
     call = _users_call()[0]
     if TOLD in call.f_locals:
         return
     call.f_locals[TOLD] = True
-    other, taken = map(repr, classes.tolist())
-    warn(
-        f"the labels are {other} and {taken}, and {taken} is taken for the favourable one because "
-        f"it sorts last; say which one is: pos_label={other} or pos_label={taken}.",
-        FavourableLabelWarning,
-    )
+    warn(message, FavourableLabelWarning)
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,24 @@ from evenhand.tables.groups import take_table_rows
 from evenhand.tables.parse import NO_VALUE, MissingWords, as_frame, check_words, listed
 from evenhand.workflow.labels import (
     Columns,
+    alike_labels,
     as_label,
-    as_number,
     check_roles,
     favourable_answer,
-    favourable_label,
     joined,
     label_counts,
     label_values,
     plain_number,
 )
-from evenhand.workflow.missing_answers import binary_counts, missing_labels, unanswered
+from evenhand.workflow.labels import (
+    favourable_label as find_favourable,
+)
+from evenhand.workflow.missing_answers import (
+    binary_counts,
+    few_labels,
+    missing_labels,
+    unanswered,
+)
 
 __all__ = ["audit"]
 
@@ -47,6 +54,7 @@ def audit(
     prediction: str | None = None,
     sensitive: Sequence[str],
     favourable: str | None = None,
+    favourable_label: str | None = None,
     privileged: str | None = None,
     missing_groups: str = "error",
     bins: Any = None,
@@ -72,6 +80,9 @@ def audit(
     favourable : str, optional
         The favourable value; by default the larger of 0/1, -1/1 or false/true. Others are never
         guessed. All other values count as not favourable, and are listed.
+    favourable_label : str, optional
+        The favourable value of the label, where the prediction is another: of approved and default
+        these are 1 and 0. A prediction then counts as right if both or neither are favourable.
     privileged : str, optional
         A group: the ratio of each group's rate to that of this one is given as well. The verdict is
         about the smallest rate over the largest all the same.
@@ -80,23 +91,27 @@ def audit(
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule.
     min_group_size : int, default=30
-        Of more than two groups those of fewer rows are listed and not compared.
+        Of more than two groups those of fewer rows of the table that have an answer are listed and
+        not compared; nor, in rates that need a label, those of fewer rows that have one.
 
     Returns
     -------
     dict
-        Plain values: groups with their sizes and rates, ratios, the verdict. ``passed`` is False
-        also if the selection rate cannot be judged, and ``judged`` then as well.
+        Plain values: groups with their sizes and rates, ratios, the verdict. ``passed`` is about
+        the selection rate alone; it is False also if that cannot be judged, and ``judged`` then as
+        well. ``not_judged`` names the rates whose ratio cannot be judged.
     """
     if label is None and prediction is None:
         raise ValueError("name a column of labels or of predictions, or both.")
+    if favourable_label is not None and (label is None or prediction is None):
+        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
     check_roles(label, sensitive)
     missing = MissingWords.chosen(na, keep_na)
     named = [c for c in (label, prediction) if c is not None]
     check_words(as_frame(X), [*sensitive, *named], missing)
     groups, kept = Columns(label, sensitive, missing_groups, bins, missing).groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
-    rows = _read(X, groups, label, prediction, favourable, missing)
+    rows = _read(X, groups, label, prediction, (favourable, favourable_label), missing)
     if len(rows.names) < 2:
         raise ValueError(
             f"{joined(sensitive)} has one group only, {rows.names[0]!r}; at least two are compared."
@@ -108,7 +123,8 @@ def audit(
     what = str(prediction or label)
     dropped = {"without a group": ~kept, f"without a value in {what!r}": ~rows.known}
     report: dict[str, Any] = {
-        "favourable_answer": favourable_answer(what, [str(rows.good)]),
+        "favourable_answer": favourable_answer(what, [str(rows.good)])
+        + (f"; of the label: {label} = {rows.good_label}" if len(named) == 2 else ""),
         "n_rows": len(kept),
         "n_rows_compared": len(here.z),
         "dropped": [{"reason": r, "n": int(d.sum())} for r, d in dropped.items() if d.any()],
@@ -116,6 +132,7 @@ def audit(
         "prediction": prediction,
         "sensitive": list(sensitive),
         "favourable": str(rows.good),
+        "favourable_label": str(rows.good_label) if len(named) == 2 else None,
         "privileged": privileged,
         "tau": tau,
         "min_group_size": min_group_size,
@@ -134,11 +151,16 @@ def audit(
     place = _privileged_place(privileged, rows.names, large, small, sensitive, min_group_size)
     if favourable is not None or len(label_counts(rows.labels)) > 2:
         unclear = str(label or what) not in missing.kept
-        report |= _other_labels(here.labels, rows.good, unclear=unclear)
+        report |= _other_labels(here.labels, rows.good_label, unclear=unclear)
     counts = here.counts(len(large), with_labels=len(named) == 2)
+    compared = np.ones(len(large), dtype=bool)
     if len(named) == 2:
         report["accuracy"] = plain_number(overall_accuracy(counts["accuracy"]))
-    _add_rates(report, counts, place)
+        report["opposite"] = _opposite(report["accuracy"], rows)
+        labelled = np.bincount(here.z[here.labelled], minlength=len(large))
+        report["labelled"] = labelled.tolist()
+        compared, report["few_labels"] = few_labels(report, labelled, len(rows.names))
+    _add_rates(report, counts, place, compared)
     without = unanswered(rows.names, rows.group, rows.known, every, report)
     report["missing_labels" if prediction is None else "missing_predictions"] = without
     if len(named) == 2:
@@ -154,14 +176,16 @@ class _Rows(NamedTuple):
 
     ``names`` are the groups, ``group`` each row's, and ``known`` says whether it has an answer.
     Rows with one have their group in ``z``; ``answer`` says whether the answer is ``good``, and
-    ``labelled`` whether the row has a label. ``labels`` are those, and ``right`` says whether the
-    answer is the label. Of one column alone its values are both answers and labels.
+    ``labelled`` whether the row has a label. ``labels`` are those, of which ``good_label`` is
+    favourable, and ``right`` says whether the answer is the label. Of one column alone its values
+    are both answers and labels.
     """
 
     names: NDArray[Any]
     group: NDArray[np.intp]
     known: NDArray[np.bool_]
     good: Any
+    good_label: Any
     z: NDArray[np.intp]
     answer: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
@@ -187,7 +211,9 @@ class _Rows(NamedTuple):
         if not with_labels:
             return counts
         z, answer = self.z[self.labelled], self.answer[self.labelled]
-        certain = binary_counts(z, self.labels.astype(str) == str(self.good), answer, n_groups)
+        certain = binary_counts(
+            z, self.labels.astype(str) == str(self.good_label), answer, n_groups
+        )
         # An answer is right if it is the label, which of many labels is more than being favourable
         # or not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
         accuracy = binary_counts(z, self.right, np.ones_like(self.right), n_groups)
@@ -200,12 +226,15 @@ def _read(
     groups: pd.DataFrame,
     label: str | None,
     prediction: str | None,
-    favourable: str | None,
+    favourable: tuple[str | None, str | None],
     missing: MissingWords,
 ) -> _Rows:
-    """Read the answers that are audited and the labels beside them."""
+    """Read the answers that are audited and the labels beside them.
+
+    ``favourable`` has what the user said of the answer and of the label.
+    """
     both = label is not None and prediction is not None
-    what = str(prediction or label)
+    what, (named, named_label) = str(prediction or label), favourable
     # A classifier that says the same to everybody may well be audited, beside labels.
     answers, known = label_values(X, what, least=1 if both else 2, missing=missing)
     labels, labelled = answers, known[known]
@@ -213,17 +242,36 @@ def _read(
         X = X if known.all() else take_table_rows(X, known)
         labels, labelled = label_values(X, str(label), missing=missing)
         answers = _same_numbers(answers, labels)
-        strange = sorted(set(map(str, answers)) - set(map(str, labels)))
-        if strange:
-            raise ValueError(
-                f"column {what!r} has the value {strange[0]!r}, which column {label!r} has not "
-                f"({listed(np.unique(labels).tolist())})."
-            )
-    good = favourable_label(label_counts(labels), str(label or what), favourable)
+    strange = sorted(set(map(str, answers)) - set(map(str, labels)))
+    if strange and named_label is None:
+        raise ValueError(
+            f"column {what!r} has the value {strange[0]!r}, which column {label!r} has not "
+            f"({listed(np.unique(labels).tolist())}); if they say the same in other words, name "
+            "the favourable one of each with --favourable and --favourable-label."
+        )
+    # Values that the predictions happen not to have may be favourable as well.
+    values = label_counts(answers if strange else labels)
+    good = find_favourable(values, what if strange else str(label or what), named)
+    good_label = good
+    if named_label is not None:
+        known_labels = label_counts(labels)
+        good_label = as_label(named_label, list(known_labels), str(label), "--favourable-label")
     names, group = group_codes(groups)
     answer = answers.astype(str) == str(good)
     right = answers[labelled].astype(str) == labels.astype(str)
-    return _Rows(names, group, known, good, group[known], answer, labelled, labels, right)
+    if named_label is not None:
+        right = answer[labelled] == (labels.astype(str) == str(good_label))
+    return _Rows(
+        names, group, known, good, good_label, group[known], answer, labelled, labels, right
+    )
+
+
+def _opposite(accuracy: float | None, rows: _Rows) -> str | None:
+    """Name the label to call favourable if label and prediction seem to count opposite answers."""
+    others = [v for v in label_counts(rows.labels) if str(v) != str(rows.good_label)]
+    if accuracy is None or accuracy >= 0.5 or len(others) != 1:
+        return None
+    return str(others[0])
 
 
 def _privileged_place(
@@ -247,7 +295,7 @@ def _privileged_place(
 
 
 def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rate of each group with its 95% interval."""
+    """Rate of each group with its 95% interval and the rows that it is of."""
     top, bottom = rate.fractions(counts)
     low, high = wilson_interval(top, bottom)
     return [
@@ -255,36 +303,52 @@ def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
             "value": plain_number(a / b if b else np.nan),
             "low": plain_number(x),
             "high": plain_number(y),
+            "rows": int(b),
         }
         for a, b, x, y in zip(top, bottom, low, high, strict=True)
     ]
 
 
 def _add_rates(
-    report: dict[str, Any], counts: Mapping[str, NDArray[np.float64]], place: int | None
+    report: dict[str, Any],
+    counts: Mapping[str, NDArray[np.float64]],
+    place: int | None,
+    with_labels: NDArray[np.bool_],
 ) -> None:
-    """Add rows, rates and ratios, also those to the privileged group, which is at ``place``."""
+    """Add rows, rates and ratios, also those to the privileged group, which is at ``place``.
+
+    ``with_labels`` says which groups have labels enough to be compared in a rate that needs one.
+    """
     if place is not None:
         report["ratios_to_privileged"] = {}
     for name, c in counts.items():
         rate = RATES[name]
-        report["rows"][name] = int(c.sum())
-        report["rates"][name] = _interval(rate, c)
+        compared = np.ones(len(c), dtype=bool) if name == "selection_rate" else with_labels
+        report["rows"][name] = int(c[compared].sum())
+        report["rates"][name] = [
+            of_group | {"compared": bool(yes)}
+            for of_group, yes in zip(_interval(rate, c), compared, strict=True)
+        ]
         # Where no group has an error there is 0/0, which is no sign of anything.
-        none = not rate.fractions(c)[0].any()
-        report["ratios"][name] = None if none else plain_number(rate.ratio(c))
+        none = compared.sum() < 2 or not rate.fractions(c[compared])[0].any()
+        report["ratios"][name] = None if none else plain_number(rate.ratio(c[compared]))
         if place is not None:
             with np.errstate(invalid="ignore", divide="ignore"):
                 to = rate.per_group(c) / rate.per_group(c)[place]
-            report["ratios_to_privileged"][name] = [plain_number(r) for r in to]
+            known = compared & compared[place]
+            report["ratios_to_privileged"][name] = [
+                plain_number(r) if yes else None for r, yes in zip(to, known, strict=True)
+            ]
 
 
 def _add_verdict(report: dict[str, Any], with_small: NDArray[np.float64] | None) -> None:
-    """Add whether the selection rate can be judged, and whether it passes."""
+    """Add whether the selection rate can be judged, whether it passes, and what is not judged."""
     ratio, tau = report["ratios"]["selection_rate"], report["tau"]
     missing = [report.get(key) for key in ("missing_labels", "missing_predictions")]
     unsure = {name for about in missing if about is not None for name in about["not_judged"]}
+    report["not_judged"] = [name for name in report["ratios"] if name in unsure]
     report["judged"] = ratio is not None and "selection_rate" not in unsure
+    report["passed_rate"] = "selection_rate"
     report["passed"] = bool(report["judged"] and ratio >= tau)
     if with_small is not None:
         ratio = plain_number(RATES["selection_rate"].ratio(with_small))
@@ -300,15 +364,10 @@ def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str
     """
     rows = {str(label): n for label, n in label_counts(labels).items()}
     others = {label: n for label, n in rows.items() if label != str(good)}
-    alike: dict[Any, dict[str, int]] = {}
-    for label, n in rows.items():
-        number = as_number(label)
-        key = "".join(label.split()).casefold() if number is None else number
-        alike.setdefault(key, {})[label] = n
     return {
         "not_favourable": others,
         "perhaps_missing": [w for w in others if unclear and w.casefold() in NO_OUTCOME],
-        "alike_labels": [same for same in alike.values() if len(same) > 1],
+        "alike_labels": alike_labels(rows),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -70,8 +71,8 @@ def label_values(
     Returns
     -------
     tuple of (ndarray, ndarray of bool)
-        Labels of the rows that have one, as whole numbers where all are, else as text; and which
-        rows those are.
+        Labels of the rows that have one, as whole numbers where all are written as such, else as
+        text: 01 and 02 are codes. And which rows those are.
     """
     frame = as_frame(X)
     if label not in frame.columns:
@@ -92,10 +93,12 @@ def label_values(
             f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
         )
     try:
-        numbers = np.array([int(v) for v in values])
+        written = {v: int(v) for v in distinct.tolist()}
     except ValueError:
         return values, known
-    return numbers, known
+    if any(str(number) != v for v, number in written.items()):
+        return values, known
+    return np.array([written[v] for v in values.tolist()]), known
 
 
 def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
@@ -160,6 +163,31 @@ def favourable_label(
 def label_counts(y: NDArray[Any]) -> dict[Any, int]:
     classes, n = np.unique(y, return_counts=True)
     return dict(zip(classes.tolist(), n.tolist(), strict=True))
+
+
+def alike_labels(labels: Mapping[Any, int]) -> list[dict[str, int]]:
+    """Find labels that differ only in how they are written, with their rows."""
+    alike: dict[Any, dict[str, int]] = {}
+    for label, n in labels.items():
+        number = as_number(label)
+        key = "".join(str(label).split()).casefold() if number is None else number
+        alike.setdefault(key, {})[str(label)] = n
+    return [same for same in alike.values() if len(same) > 1]
+
+
+def alike_sentence(same: Mapping[str, int], column: str) -> str:
+    """Say that labels are counted as different answers though they may mean the same."""
+    counts = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in same.items()]
+    return (
+        f"{' and '.join(counts)} in {column} are counted as different answers, though they differ "
+        "only in how they are written. If they mean the same, write them alike first."
+    )
+
+
+def warn_of_alike(labels: Mapping[Any, int], column: str) -> None:
+    """Warn of labels that differ only in how they are written."""
+    for same in alike_labels(labels):
+        warnings.warn(alike_sentence(same, column), UserWarning, stacklevel=3)
 
 
 def favourable_answer(label: str, values: Sequence[str]) -> str:
@@ -308,13 +336,33 @@ def whom_left_out(
     return {"whom": f"{', '.join(each)}: who has a label depends on the group"}
 
 
-def labelled_rows(X: Any, columns: Columns) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
-    """Rows that have a label and a group, their labels, what was left out, rows with no label."""
+def check_labelled_groups(groups: Any, known: NDArray[np.bool_], columns: Columns) -> None:
+    """Refuse labels of one group alone, where others have rows and no label."""
+    names, z = group_codes(groups)
+    labelled = np.unique(z[known])
+    if len(names) > 1 and len(labelled) == 1:
+        others = [str(name) for j, name in enumerate(names.tolist()) if j != labelled[0]]
+        raise ValueError(
+            f"only rows of {str(names[labelled[0]])!r} have a value in {columns.label!r}; "
+            f"{listed(others)} {'has' if len(others) == 1 else 'have'} rows, but none with a "
+            "label, so there is nothing to compare."
+        )
+
+
+def labelled_rows(
+    X: Any, columns: Columns, *, several_groups: bool = True
+) -> tuple[Any, NDArray[Any], list[dict[str, Any]], Any]:
+    """Rows that have a label and a group, their labels, what was left out, rows with no label.
+
+    ``several_groups`` says whether labels of one group alone are refused.
+    """
     label, sensitive = str(columns.label), columns.sensitive
     check_words(as_frame(X), [label, *sensitive], columns.missing)
     groups, kept = columns.groups(X)
     X = X if kept.all() else take_table_rows(X, kept)
     y, known = label_values(X, label, missing=columns.missing)
+    if several_groups:
+        check_labelled_groups(groups, known, columns)
     dropped = [
         {"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())},
         {"reason": f"without a value in {label!r}", "n": int((~known).sum())}

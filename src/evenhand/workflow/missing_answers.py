@@ -13,7 +13,7 @@ from evenhand.core.rates import RATES, Rate
 from evenhand.engines.coding import compared_groups
 from evenhand.workflow.labels import UNRELATED, depends
 
-__all__ = ["binary_counts", "is_firm", "missing_labels", "rate_ends", "unanswered"]
+__all__ = ["binary_counts", "few_labels", "is_firm", "missing_labels", "rate_ends", "unanswered"]
 
 
 def binary_counts(
@@ -63,6 +63,29 @@ def unanswered(
     }
 
 
+def few_labels(
+    report: Mapping[str, Any], labelled: NDArray[Any], n_groups: int
+) -> tuple[NDArray[np.bool_], list[dict[str, Any]]]:
+    """Find groups that have rows enough, and too few labels for a rate that needs one.
+
+    Returns
+    -------
+    tuple of (ndarray of bool, list of dict)
+        Which groups are compared in such rates, all if the table has two; and the groups that have
+        too few labels, with their rows.
+    """
+    least = report["min_group_size"]
+    lacking = (np.array(report["sizes"]) >= least) & (labelled < least)
+    found = [
+        {"group": name, "rows": n, "labelled": k}
+        for name, n, k, few in zip(
+            report["groups"], report["sizes"], labelled.tolist(), lacking, strict=True
+        )
+        if few
+    ]
+    return ~lacking if n_groups > 2 else np.ones_like(lacking), found
+
+
 def missing_labels(
     z: NDArray[Any],
     answer: NDArray[np.bool_],
@@ -75,7 +98,8 @@ def missing_labels(
     It does if Fisher's exact test says so of all rows, or of those of a group (with Bonferroni's
     correction), or if no row with one of the answers has a label: then rates that need a label are
     of rows that were chosen by the answer itself. Such a rate is judged only if no labels of the
-    other rows could put its ratio on the other side of τ.
+    other rows could put its ratio on the other side of τ; and so is every rate if a group has too
+    few labels, or none for this rate.
     """
     if labelled.all():
         return None
@@ -86,23 +110,29 @@ def missing_labels(
     for name, table in zip(groups, tables, strict=True):
         p_group, related = depends(table, UNRELATED / len(groups))
         part = {"group": name, "rows": int(table.sum()), "missing": int(table[:, 0].sum())}
-        by_group.append(
-            part | {"by_prediction": _by_answer(table), "p_value": p_group, "related": related}
-        )
+        part |= {"by_prediction": _by_answer(table), "p_value": p_group}
+        # Where no row has a label, that is so with either answer.
+        by_group.append(part | {"related": related and bool(table[:, 1].any())})
     related = pooled or any(part["related"] for part in by_group)
+    missing = tables[:, :, 0]
+    not_judged = []
+    for name, ratio in report["ratios"].items():
+        if name == "selection_rate":
+            continue
+        without = (RATES[name].fractions(counts[name])[1] == 0) & missing.any(axis=1)
+        doubtful = related or report["few_labels"] or (ratio is None and without.any())
+        ends = rate_ends(RATES[name], counts[name], missing)
+        if doubtful and not is_firm(*ends, report["tau"]):
+            not_judged.append(name)
     return {
         "n": int((~labelled).sum()),
         "by_prediction": _by_answer(tables.sum(axis=0)),
         "p_value": p,
         "related": related,
         "related_pooled": pooled,
+        "related_to_group": depends(tables.sum(axis=1))[1],
         "by_group": by_group,
-        "not_judged": [
-            name
-            for name, ratio in report["ratios"].items()
-            if related and name != "selection_rate" and ratio is not None
-            if not is_firm(*rate_ends(RATES[name], counts[name], tables[:, :, 0]), report["tau"])
-        ],
+        "not_judged": not_judged,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.parse import MissingWords
 from evenhand.tables.pipeline import FairPipeline, fair_pipeline
-from evenhand.workflow.labels import Columns, check_roles, favourable_label
+from evenhand.workflow.labels import Columns, check_roles, favourable_label, warn_of_alike
 
 __all__ = ["TrainSettings"]
 
@@ -102,6 +102,7 @@ class TrainSettings:
 
     def name_favourable(self, pipeline: FairPipeline, labels: Mapping[Any, int]) -> None:
         """Say to the classifier which label is favourable, by the rows that each has."""
+        warn_of_alike(labels, self.label)
         if "pos_label" not in self.params:
             good = favourable_label(labels, self.label, self.favourable, each=True)
             pipeline[-1].set_params(pos_label=good)

@@ -79,10 +79,44 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         "data": _data(pipeline, facts),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
+    if model.small_groups_:
+        summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
         summary["all_rows"] = over_all_rows(summary, facts, place)
     return summary
+
+
+def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
+    """Give the groups that are too small to compare, and what the saved model does to them.
+
+    Counts have all small groups together, behind the others. ``changes`` says of a part whether
+    the ratio would be on the other side of the target with them as one more group.
+    """
+    rate, n, parts = rate_of(summary), len(summary["groups"]), []
+    for part in summary["parts"]:
+        counts = np.asarray(summary["saved"]["counts"][part["key"]], dtype=float)
+        small, (without, ratio) = counts[n:], (rate.ratio(counts[:n]), rate.ratio(counts))
+        known = bool(np.isfinite(without) and np.isfinite(ratio))
+        parts.append(
+            {
+                "key": part["key"],
+                "title": part["title"],
+                "rates": [one.name for one in rate.components],
+                "values": [plain_number(one.per_group(small)[0]) for one in rate.components],
+                "rows": [int(one.fractions(small)[1][0]) for one in rate.components],
+                "ratio": plain_number(ratio),
+                "changes": known and bool((without < summary["tau"]) != (ratio < summary["tau"])),
+            }
+        )
+    feasible = summary["reached"]["feasible"]
+    return {
+        "groups": summary["data"]["small_groups"],
+        "rows_are": "training rows",
+        "min_group_size": least,
+        "parts": parts,
+        "changes_verdict": feasible and any(part["changes"] for part in parts),
+    }
 
 
 def rate_of(summary: Mapping[str, Any]) -> WorstRate:

@@ -122,7 +122,7 @@ def _test_rows(
     test: Any, settings: TrainSettings, labels: Mapping[Any, int]
 ) -> tuple[Any, NDArray[Any], list[dict[str, Any]]]:
     """Rows of a test table with their labels, and what was left out of it."""
-    X, y, dropped, _ = labelled_rows(test, settings.columns)
+    X, y, dropped, _ = labelled_rows(test, settings.columns, several_groups=False)
     unknown = sorted(set(y.tolist()) - set(labels), key=str)
     if unknown:
         raise ValueError(

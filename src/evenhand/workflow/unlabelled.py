@@ -117,12 +117,16 @@ def over_all_rows(
         rates, key=lambda one: np.inf if one["ratio"] is None else one["ratio"] / one["tau"]
     )
     uncompared = about.get("uncompared", {})
+    # Another group, or a rate that is unknown, cannot make up for a ratio below its target.
+    missed = any(one["ratio"] is not None and not one["reached"] for one in rates)
+    unknown = bool(uncompared) or any(one["ratio"] is None for one in rates)
     return {
         "n": int(compared.sum()),
         "ratio": worst["ratio"],
         "rates": rates,
         "uncompared": uncompared,
-        "reached": all(one["reached"] for one in rates) and not uncompared,
+        "judged": missed or not unknown,
+        "reached": not missed and not unknown,
     }
 
 

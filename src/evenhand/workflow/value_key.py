@@ -18,7 +18,14 @@ from evenhand.core.groups import group_codes
 from evenhand.tables.groups import MISSING, without_group
 from evenhand.tables.parse import as_frame, count_words, read_texts
 from evenhand.workflow.dask_pieces import Piece, read_piece
-from evenhand.workflow.labels import Columns, check_groups, joined, label_values, whom_left_out
+from evenhand.workflow.labels import (
+    Columns,
+    check_groups,
+    check_labelled_groups,
+    joined,
+    label_values,
+    whom_left_out,
+)
 
 __all__ = ["Key", "count_values", "look_up", "make_key"]
 
@@ -105,6 +112,7 @@ def make_key(
     y, known = label_values(texts, label, missing=columns.missing)
     dropped.append({"reason": f"without a value in {label!r}", "n": int(n[rows[~known]].sum())})
     compared = values.iloc[rows] if len(names) > 1 else values.iloc[rows, 0]
+    check_labelled_groups(compared, known, columns)
     dropped[-1] |= whom_left_out(compared, known, n[rows])
     unlabelled = values.iloc[rows[~known]].reset_index(drop=True), n[rows[~known]]
     rows = rows[known]

@@ -31,6 +31,7 @@ from evenhand.views.report.drawings import (
     weights_drawing,
 )
 from evenhand.views.report.figures import UNKNOWN, page_data
+from evenhand.views.report.left_out import small_groups_sentence, unlabelled_sentences
 from evenhand.views.report.live import live, point_at, state_of
 from evenhand.views.report.phrases import (
     PHRASES,
@@ -38,6 +39,8 @@ from evenhand.views.report.phrases import (
     SELECTION_WORDS,
     SLIDER_PROMISES,
     TILE_NOTES,
+    WEIGHTS_OF_MANY,
+    WEIGHTS_OF_TWO,
 )
 from evenhand.views.report.words import (
     again_sentence,
@@ -48,7 +51,6 @@ from evenhand.views.report.words import (
     limits,
     rate_titles,
     reached_sentences,
-    unlabelled_sentences,
     useless_sentence,
 )
 
@@ -102,11 +104,13 @@ def render(summary: dict[str, Any]) -> str:
         frontier=frontier_drawing(model),
         answers=_answers(model, start),
         slider=slider,
+        weight_words=WEIGHTS_OF_MANY if len(summary["labels"]) > 2 else WEIGHTS_OF_TWO,
         weights=[weights_drawing(table) for table in summary["weights"]],
         curves=curves_drawing(summary["curves"]),
         limits=limits(summary, titles),
         useless=useless_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
+        small=small_groups_sentence(summary),
         # Of the table that was trained on: rows of a test table are not among its rows.
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),

@@ -77,6 +77,18 @@ SLIDER_PROMISES |= {
     "uncertified": "A certificate needs its target named beforehand.",
 }
 
+# What a weight does, of two answers and of many.
+WEIGHTS_OF_TWO = (
+    "A weight right of zero speaks for the answer in the heading, left of zero against it; near "
+    "zero the input hardly counts."
+)
+WEIGHTS_OF_MANY = (
+    "Each answer has its own weights and its own score, and the answer whose score is largest is "
+    "given. A weight right of zero raises the score of the answer in the heading, before it is "
+    "compared with the others: an input that raises another answer's score by more makes this "
+    "answer rarer all the same."
+)
+
 TILE_NOTES = {
     "ok": "reaches the target, {}, on these rows",
     "below": "below the target, {}, on these rows",

@@ -18,6 +18,7 @@ from evenhand.views.formats import (
     tau_text,
     thousands,
 )
+from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
 
 
@@ -188,6 +189,8 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
     feasible, where = summary["reached"]["feasible"], summary["reached"]["where"]
     if feasible and missed_over_all(summary):
         return "warn", "Reached among rows with a label, missed over all rows"
+    if feasible and unknown_over_all(summary):
+        return "warn", "Reached among rows with a label, cannot be judged over all rows"
     badge = "Target reached" if feasible else "Target not reached"
     badge += ", with a certificate" * (feasible and summary["asked"]["confidence"] == "certified")
     badge += _with_confidence(summary) if unsure else ""
@@ -202,6 +205,11 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
         state, badge = "warn", f"Reached {where}, missed on the test rows"
     if feasible and summary.get("unlabelled"):
         badge += ", among rows with a label"
+    small = summary.get("not_compared")
+    if small:
+        n = len(small["groups"])
+        badge += f", {n} small group{'s' * (n != 1)} not compared"
+        state = "warn" if state == "ok" and small["changes_verdict"] else state
     return state, badge
 
 
@@ -277,83 +285,6 @@ def _with_confidence(summary: dict[str, Any]) -> str:
 
 def _has_ratio(ratio: float | None, tau: float) -> str:
     return "has no ratio" if ratio is None else f"has a ratio of {ratio_text(ratio, tau)}"
-
-
-def missed_over_all(summary: dict[str, Any]) -> bool:
-    """Whether a rate that needs no label misses its target over all rows of the table."""
-    every = summary.get("all_rows")
-    return every is not None and not every["reached"]
-
-
-def unlabelled_sentences(summary: dict[str, Any]) -> dict[str, str]:
-    """Say whom the figures leave out, if some rows have no label; empty if all have one.
-
-    ``rows`` counts them, ``warning`` is said if it goes with the group, ``every`` has the ratio
-    over all rows.
-    """
-    found = summary.get("unlabelled")
-    test = " ".join(
-        f"The test figures leave out {thousands(d['n'])} rows of the test table that have no label "
-        f"({d['whom']}): they are of a selected part."
-        for d in summary["data"]["rows_dropped"]
-        if d.get("part") == "test" and d.get("whom")
-    )
-    if not found:
-        return {"rows": "", "warning": test, "every": ""}
-    label = quoted(summary["asked"]["label"])
-    groups = {name: g for name, g in found["groups"].items() if g["rows"]}
-    shares = [
-        f"{thousands(g['missing'])} of {thousands(g['rows'])} rows of {quoted(name)} "
-        f"({percent(g['missing'] / g['rows'])})"
-        for name, g in groups.items()
-    ]
-    if found["other_groups"]:
-        shares.append(f"all {thousands(found['other_groups'])} rows of other groups")
-    rows = (
-        f"The figures are of rows that have a {label}, a selected part of the table: it is missing "
-        f"in {listed(shares)}."
-    )
-    warning = ""
-    if found["related"]:
-        warning = (
-            f"Who has a {label} depends on the group. What is said of the population is about "
-            f"people whose {label} is known, not about all."
-        )
-    warning = " ".join(filter(None, [warning, test]))
-    return {"rows": rows, "warning": warning, "every": _every_sentence(summary, label)}
-
-
-def _every_sentence(summary: dict[str, Any], label: str) -> str:
-    """Say what the ratio is over all rows, with a label or without."""
-    every = summary["all_rows"]
-    if every is None:
-        if "statistical_parity" not in summary["asked"]["notions"]:
-            return ""
-        return (
-            "The ratio over all rows was not measured: evenhand predict, and evenhand audit of its "
-            "answers, give it."
-        )
-    several, out = len(every["rates"]) > 1, []
-    for rate in every["rates"]:
-        known = {group: r for group, r in rate["groups"].items() if r is not None}
-        if len(known) > 4:
-            known = {f(known, key=known.__getitem__): f(known.values()) for f in (min, max)}
-        each = ", ".join(f"{quoted(group)} {percent(r)}" for group, r in known.items())
-        of = f" for {listed([quoted(a) for a in rate['answer']], 'or')}" if several else ""
-        goal = f"the target of {tau_text(rate['tau'])}"
-        verdict = f"which reaches {goal}" if rate["reached"] else f"below {goal}"
-        if rate["ratio"] is None:
-            verdict = "no ratio"
-        out.append(f"{ratio_text(rate['ratio'], rate['tau'])}{of} ({each}), {verdict}")
-    rows = f"Over all {thousands(every['n'])} rows, with or without a {label}"
-    if every["uncompared"]:
-        left = [f"{thousands(n)} rows of {quoted(g)}" for g, n in every["uncompared"].items()]
-        return (
-            f"Over all rows the target cannot be judged: {listed(left)} have no {label}, and too "
-            f"few have one for that group to be compared. {rows}, of the other groups the ratio is "
-            f"{'; '.join(out)}."
-        )
-    return f"{rows}, the ratio is {'; '.join(out)}."
 
 
 def again_sentence(summary: dict[str, Any]) -> str:

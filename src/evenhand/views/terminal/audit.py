@@ -10,6 +10,7 @@ from rich.text import Text
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, percent
 from evenhand.views.terminal.screen import Grid, Screen, crossed, ratio_cell, short
+from evenhand.workflow.labels import alike_sentence
 
 
 def show_audit(found: dict[str, Any]) -> None:
@@ -17,7 +18,8 @@ def show_audit(found: dict[str, Any]) -> None:
     screen = Screen()
     names = [short(g, 30) for g in found["groups"]]
     what = found["prediction"] or found["label"]
-    screen.say_favourable(what, [found["favourable"]])
+    also = (found["label"], found["favourable_label"]) if "accuracy" in found else None
+    screen.say_favourable(what, [found["favourable"]], also)
     screen.say(f"by {crossed(found['sensitive'])}, {found['n_rows_compared']:,} rows", "bold")
     screen.say_left_out(found["dropped"])
     _say_other_labels(screen, found)
@@ -27,12 +29,14 @@ def show_audit(found: dict[str, Any]) -> None:
             for g in found["small_groups"]
         )
         screen.say(f"not compared, fewer than {found['min_group_size']} rows: {small}", "yellow")
+    _say_few_labels(screen, found)
     _show_rates(screen, found, names)
     screen.say("In brackets: 95% intervals (Wilson's).", "dim")
     perfect = [
         name.replace("_", " ")
         for name, groups in found["rates"].items()
-        if RATES[name].is_error and all(g["value"] == 0 for g in groups)
+        if RATES[name].is_error and found["ratios"][name] is None
+        if all(g["value"] == 0 for g in groups if g["compared"])
     ]
     if perfect:
         screen.say(f"No ratio, because no group has such an error: {', '.join(perfect)}.", "dim")
@@ -43,6 +47,7 @@ def show_audit(found: dict[str, Any]) -> None:
             "dim",
         )
     _say_missing_labels(screen, found)
+    _say_opposite(screen, found)
     _say_verdict(screen, found, names)
 
 
@@ -54,10 +59,14 @@ def _show_rates(screen: Screen, found: dict[str, Any], names: list[str]) -> None
         return
     screen.print(_rates_table(found, names, wide=True))
     rates = list(found["rates"].items())
-    for start in range(0, len(rates), 2):
-        pair = rates[start : start + 2]
-        block = Grid("group", "rows", *(name.replace("_", " ") for name, _ in pair))
-        for k, (name, n) in enumerate(zip(names, found["sizes"], strict=True)):
+    # Rates that are of other rows do not stand beside the same number.
+    first = 1 if _some_unlabelled(found) else 2
+    for pair in [rates[:first], *(rates[i : i + 2] for i in range(first, len(rates), 2))]:
+        title, sizes = "rows", found["sizes"]
+        if first == 1 and pair[0][0] != "selection_rate":
+            title, sizes = f"rows with {short(found['label'], 20)}", found["labelled"]
+        block = Grid("group", title, *(name.replace("_", " ") for name, _ in pair))
+        for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
             block.row(name, f"{n:,}", *(_with_interval(groups[k]) for _, groups in pair))
         screen.print(block)
 
@@ -67,26 +76,33 @@ def _rates_table(found: dict[str, Any], names: list[str], *, wide: bool) -> Grid
     table = Grid("", *(["smallest", "largest"] if wide else names), "ratio")
     if not wide:
         table.row("rows", *(f"{n:,}" for n in found["sizes"]), "")
-    missing = [found.get(key) for key in ("missing_labels", "missing_predictions")]
-    unsure = {name for about in missing if about is not None for name in about["not_judged"]}
     for name, groups in found["rates"].items():
         ratio = found["ratios"][name]
         text, style = ratio_cell(ratio, found["tau"]), ""
-        if name in unsure:
-            text, style = f"({text})", "dim"
+        if name in found["not_judged"]:
+            text, style = "?" if ratio is None else f"{text} ?", "dim"
         elif ratio is not None and ratio < found["tau"]:
             style = "red"
         shown = [_with_interval(g) for g in groups]
         if wide:
-            known = [(g["value"], i) for i, g in enumerate(groups) if g["value"] is not None]
+            values = [g["value"] if g["compared"] else None for g in groups]
+            known = [(v, i) for i, v in enumerate(values) if v is not None]
             ends = [min(known), max(known)] if known else []
             shown = [f"{percent(v)} {names[i]}" for v, i in ends] or [NONE, NONE]
         table.row(name.replace("_", " "), *shown, Text(text, style=style))
+        if name == "selection_rate" and not wide and _some_unlabelled(found):
+            title = f"rows with {short(found['label'], 20)}"
+            table.row(title, *(f"{n:,}" for n in found["labelled"]), "")
     return table
 
 
+def _some_unlabelled(found: dict[str, Any]) -> bool:
+    """Whether rates that need a label are of fewer rows than the selection rate."""
+    return found["prediction"] is not None and found.get("missing_labels") is not None
+
+
 def _with_interval(group: dict[str, Any]) -> str:
-    if group["value"] is None:
+    if group["value"] is None or not group["compared"]:
         return NONE
     low, high = (percent(group[end])[:-1] for end in ("low", "high"))
     return f"{percent(group['value'])} ({low}–{high})"
@@ -115,12 +131,8 @@ def _say_other_labels(screen: Screen, found: dict[str, Any]) -> None:
             "bold yellow",
         )
     for same in found["alike_labels"]:
-        counts = [f"{short(w, 30)!r} ({_rows_of(n)})" for w, n in same.items()]
-        screen.say(
-            f"{' and '.join(counts)} in {column} are counted as different answers, though they "
-            "differ only in how they are written. If they mean the same, write them alike first.",
-            "bold yellow",
-        )
+        written = {short(word, 30): n for word, n in same.items()}
+        screen.say(alike_sentence(written, column), "bold yellow")
 
 
 def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
@@ -140,14 +152,48 @@ def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
     missing = found.get("missing_labels")
     if alone or missing is None:
         return
-    every, known = found["rows"]["selection_rate"], found["rows"]["accuracy"]
+    every, known = found["rows"]["selection_rate"], sum(found["labelled"])
+    label = short(found["label"])
     screen.say(
         f"The selection rate is of all {every:,} rows that have {what}. All other rates need "
-        f"{short(found['label'])} and are of the {known:,} rows that have one: a selected part.",
+        f"{label} and are of the {known:,} rows that have one: a selected part.",
         "yellow",
     )
-    if missing["related"]:
-        screen.say(f"{_which_answers(found)} {_what_follows(found, missing)}", "bold yellow")
+    warning = [_which_groups(found, missing, label)] if missing["related_to_group"] else []
+    warning += [_which_answers(found)] if missing["related"] else []
+    if missing["not_judged"] or missing["related"]:
+        warning.append(_what_follows(found, missing))
+    if warning:
+        screen.say(" ".join(warning), "bold yellow")
+
+
+def _say_few_labels(screen: Screen, found: dict[str, Any]) -> None:
+    """List groups that have rows enough and too few labels."""
+    if not found.get("few_labels"):
+        return
+    label, least = short(found["label"]), found["min_group_size"]
+    few = ", ".join(
+        f"{short(g['group'], 30)} ({g['labelled']:,} of {_rows_of(g['rows'])})"
+        for g in found["few_labels"]
+    )
+    left_out = not all(g["compared"] for g in found["rates"]["accuracy"])
+    start = f"not compared by rates that need {label}, " if left_out else ""
+    screen.say(f"{start}fewer than {least} rows have {label}: {few}", "yellow")
+
+
+def _say_opposite(screen: Screen, found: dict[str, Any]) -> None:
+    """Say that label and prediction may be the wrong way round."""
+    other = found.get("opposite")
+    if other is None:
+        return
+    label, prediction = short(found["label"]), short(found["prediction"])
+    screen.say(
+        f"Fewer than half of the predictions are right ({percent(found['accuracy'])}). {label} and "
+        f"{prediction} may count opposite answers as favourable: if {label} = {short(other, 30)} "
+        f"is what {prediction} = {short(found['favourable'], 30)} hopes for, say "
+        f"--favourable-label {shlex.quote(other)}.",
+        "bold yellow",
+    )
 
 
 def _which_groups(found: dict[str, Any], missing: dict[str, Any], what: str) -> str:
@@ -196,22 +242,35 @@ def _what_follows(found: dict[str, Any], missing: dict[str, Any]) -> str:
         if unsure:
             return f"The missing {which} could put the ratio on the other side of {tau}."
         return f"But whatever the missing {which} are, the ratio stays on its side of {tau}."
-    needy = [n for n, r in found["ratios"].items() if n != "selection_rate" and r is not None]
     if not unsure:
         return f"But whatever the missing labels are, every ratio stays on its side of {tau}."
-    if len(unsure) == len(needy):
-        return "No rate that needs it can be judged; their ratios are in brackets."
+    if len(unsure) == len(found["ratios"]) - 1:
+        return f"No rate that needs {short(found['label'])} can be judged (ratios marked ?)."
     return (
-        f"Ratios in brackets cannot be judged: the missing labels could put them on the other side "
-        f"of {tau}."
+        f"Ratios marked ? cannot be judged: the missing labels could put them on the other side of "
+        f"{tau}."
     )
+
+
+def _cannot_be_told(found: dict[str, Any]) -> str:
+    """Go on after a verdict on the selection rate: what labels that are missing leave open."""
+    missing = found.get("missing_labels")
+    if found["prediction"] is None or missing is None:
+        return ""
+    label, unsure = short(found["label"]), missing["not_judged"]
+    if len(unsure) == len(found["ratios"]) - 1:
+        return f" The rates that need {label}: cannot be told."
+    if unsure:
+        return f" Of the rates that need {label}, those marked ? cannot be told."
+    return f" The rates that need {label} are of a selected part." * bool(missing["related"])
 
 
 def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> None:
     ratio, tau = found["ratios"]["selection_rate"], found["tau"]
     rule = "the four-fifths rule" if tau == 0.8 else f"a ratio of {tau:g}"
     both = found["prediction"] is not None
-    whose = "selection rate" if both and found.get("missing_labels") else "rate"
+    whose = "selection rate" if both and found["label"] is not None else "rate"
+    unknown = _cannot_be_told(found)
     what = short(found["prediction"] or found["label"])
     verdict, style = f"{rule} cannot be judged: ", "yellow"
     if 0 in found["sizes"]:
@@ -223,11 +282,13 @@ def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> Non
             f"too many rows have no {what}, and who has none depends on the group; of the other "
             f"rows the ratio is {ratio_cell(ratio, tau)}"
         )
+    elif found["passed"] and unknown:
+        verdict = f"selection rate: within {rule} ({ratio_cell(ratio, tau)})"
     else:
         word, style = ("passes", "green") if found["passed"] else ("fails", "red")
         verdict = f"{word} {rule}: the ratio of the smallest to the largest {whose} is "
         verdict += ratio_cell(ratio, tau)
-    screen.say(f"{verdict[0].upper()}{verdict[1:]}.", f"bold {style}")
+    screen.say(f"{verdict[0].upper()}{verdict[1:]}.{unknown}", f"bold {style}")
     if found["privileged"] is not None:
         ratios = found["ratios_to_privileged"]["selection_rate"]
         shown = [

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from evenhand.core.rates import overall_accuracy
 from evenhand.views.formats import percent
-from evenhand.views.report.words import (
-    again_sentence,
+from evenhand.views.report.left_out import (
     missed_over_all,
-    rate_titles,
+    small_groups_sentence,
+    unknown_over_all,
     unlabelled_sentences,
-    useless_sentence,
 )
+from evenhand.views.report.words import again_sentence, rate_titles, useless_sentence
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, ratio_cell, short
 from evenhand.workflow.summary import rate_of
 
@@ -111,7 +111,12 @@ def _sentence(summary: dict[str, Any]) -> Text:
     label = short(summary["asked"]["label"], 30)
     chosen = f", among rows that have a {label}" if summary.get("unlabelled") else ""
     chosen += ", but NOT over all rows" if missed_over_all(summary) else ""
-    good = "bold yellow" if missed_over_all(summary) else "green"
+    chosen += "; over all rows it cannot be told" if unknown_over_all(summary) else ""
+    unsure = missed_over_all(summary) or unknown_over_all(summary)
+    unsure = (
+        unsure or (summary.get("not_compared") or {"changes_verdict": False})["changes_verdict"]
+    )
+    good = "bold yellow" if unsure else "green"
     if reached["guarantee"] is not None:
         text = reached["guarantee"] + (chosen if reached["feasible"] else "")
         return Text(text[0].upper() + text[1:] + ".", style=good if reached["feasible"] else "red")
@@ -181,14 +186,15 @@ def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
     if len(data["decisions"]) > len(shown):
         more = len(data["decisions"]) - len(shown)
         screen.say(f"… and {more:,} more columns; the report has them all.", "dim")
-    if data["small_groups"]:
-        small = "; ".join(f"{short(g, 30)} ({n})" for g, n in data["small_groups"].items())
-        screen.say(f"Too few rows to compare: {small}", "yellow")
     _show_outcome(screen, summary, notes)
 
 
 def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str]) -> None:
     screen.say(_sentence(summary))
+    small = small_groups_sentence(summary).translate(NO_MARKS)
+    if small:
+        changes = summary["not_compared"]["changes_verdict"]
+        screen.say(short(small, 1000), "bold red" if changes else "yellow")
     _say_unlabelled(screen, summary)
     if again_sentence(summary):
         screen.say(again_sentence(summary), "yellow")

@@ -29,9 +29,16 @@ class Screen(Console):
         """Print text; not wrapped here, the terminal breaks its lines and copies them whole."""
         self.print(text, style=style, soft_wrap=not wrap)
 
-    def say_favourable(self, label: str, values: Sequence[str]) -> None:
-        """Begin a screen: a label such as "default" may well count as favourable by mistake."""
+    def say_favourable(
+        self, label: str, values: Sequence[str], of_label: tuple[str, str] | None = None
+    ) -> None:
+        """Begin a screen: a label such as "default" may well count as favourable by mistake.
+
+        ``of_label`` are column and favourable value of the label beside a prediction.
+        """
         answer = favourable_answer(short(label), [short(v, 30) for v in values])
+        if of_label is not None:
+            answer += f"; of the label: {short(of_label[0])} = {short(of_label[1], 30)}"
         self.say(f"favourable answer: {answer}", "bold")
 
     def say_left_out(self, dropped: Sequence[dict[str, Any]]) -> None:
