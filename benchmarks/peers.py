@@ -17,9 +17,9 @@ from pathlib import Path
 import matplotlib as mpl
 import pandas as pd
 
-from evenhand import ComparisonDisplay
 from evenhand.datasets import fetch_compas, load_adult, load_german
 from evenhand.peers import PEERS, accuracy_at_rate, compare, summarize
+from evenhand.views.plots import ComparisonDisplay
 
 DATA = {"adult": load_adult, "compas": fetch_compas, "german": load_german}
 TITLES = {"adult": "Adult (`full`), sex", "compas": "COMPAS, race", "german": "German credit, sex"}

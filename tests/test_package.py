@@ -87,6 +87,14 @@ def test_every_package_says_what_belongs_there():
         assert "What does not:" in " ".join(text.split()), folder.name
 
 
+def test_measures_of_the_layout(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import measures
+
+    found = measures.measure()[0]
+    assert {name: found[name] for name, most in measures.MOST.items() if found[name] > most} == {}
+
+
 def test_public_names():
     for name in evenhand.__all__:
         assert getattr(evenhand, name).__doc__, name

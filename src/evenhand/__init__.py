@@ -7,24 +7,14 @@ if TYPE_CHECKING:
     from evenhand._extras import show_versions
     from evenhand.core.groups import group_codes
     from evenhand.core.metrics import *
-    from evenhand.core.rates import RATES, Rate
-    from evenhand.core.trajectory import Trajectory
-    from evenhand.frontier.choice import Guarantee
-    from evenhand.frontier.held_out import HeldOut
-    from evenhand.frontier.points import Frontier
-    from evenhand.models.averaged import AveragedClassifier
+    from evenhand.core.rates import RATES
     from evenhand.models.boosted import FairBoostedClassifier
     from evenhand.models.classifier import FairClassifier, FairnessWarning, FavourableLabelWarning
     from evenhand.models.method import Method
     from evenhand.persist.model_file import load_model, save_model
     from evenhand.tables.encoder import TableEncoder
     from evenhand.tables.pipeline import fair_pipeline
-    from evenhand.views.plots import (
-        ComparisonDisplay,
-        FrontierDisplay,
-        GroupRatesDisplay,
-        TrajectoryDisplay,
-    )
+    from evenhand.views.plots import FrontierDisplay, GroupRatesDisplay
     from evenhand.views.report import save_report
 
 __version__ = "0.1.0"
@@ -33,22 +23,14 @@ __version__ = "0.1.0"
 # command line can say its version, or that it was interrupted, without half of scikit-learn.
 _HOME = {
     "RATES": "core.rates",
-    "AveragedClassifier": "models.averaged",
-    "ComparisonDisplay": "views.plots",
     "FairBoostedClassifier": "models.boosted",
     "FairClassifier": "models.classifier",
     "FairnessWarning": "models.classifier",
     "FavourableLabelWarning": "models.classifier",
-    "Frontier": "frontier.points",
     "FrontierDisplay": "views.plots",
     "GroupRatesDisplay": "views.plots",
-    "Guarantee": "frontier.choice",
-    "HeldOut": "frontier.held_out",
     "Method": "models.method",
-    "Rate": "core.rates",
     "TableEncoder": "tables.encoder",
-    "Trajectory": "core.trajectory",
-    "TrajectoryDisplay": "views.plots",
     "fair_pipeline": "tables.pipeline",
     "group_codes": "core.groups",
     "load_model": "persist.model_file",
@@ -59,22 +41,14 @@ _HOME = {
 
 __all__ = [
     "RATES",
-    "AveragedClassifier",
-    "ComparisonDisplay",
     "FairBoostedClassifier",
     "FairClassifier",
     "FairnessWarning",
     "FavourableLabelWarning",
-    "Frontier",
     "FrontierDisplay",
     "GroupRatesDisplay",
-    "Guarantee",
-    "HeldOut",
     "Method",
-    "Rate",
     "TableEncoder",
-    "Trajectory",
-    "TrajectoryDisplay",
     "accuracy_difference",
     "accuracy_ratio",
     "equalized_odds_difference",

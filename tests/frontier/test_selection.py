@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES
+from evenhand.core.targets import Target
 from evenhand.frontier.bounds import (
     clopper_pearson,
     lower_ratio,
@@ -93,7 +94,7 @@ class TestBounds:
         rate, none = RATES["false_positive_rate"], np.array([[[50, 0], [9, 9]]] * 2)
         assert rate.ratio(none) == 1
         assert ratio_bound(none, rate, 0.05) == 0
-        assert rows_factor(none, rate, 0.8, 0.05) == np.inf
+        assert rows_factor(none, Target(rate, 0.8), 0.05) == np.inf
 
     @pytest.mark.parametrize("n_groups", [2, 4])
     def test_the_error_is_at_most_delta(self, n_groups):
@@ -111,7 +112,7 @@ class TestBounds:
 
     @given(counts_strategy(), rates, st.sampled_from([0.5, 0.8, 0.95]))
     def test_rows_factor(self, counts, rate, tau):
-        factor = rows_factor(counts[0], rate, tau, 0.05)
+        factor = rows_factor(counts[0], Target(rate, tau), 0.05)
         ratio = rate.ratio(counts[0])
         if np.isinf(factor):
             top = sum(counts[0][:, y, p] for y, p in rate.numerator)
@@ -148,16 +149,16 @@ def held_of(frontier, counts, rate=RATE, delta=0.05):
     n_rows, n_fitted = (int(c[0].sum()) if len(c) else 0 for c in (counts, frontier.counts))
     with_last = np.concatenate([counts, np.zeros((1, *counts.shape[1:]))])
     return HeldOut.from_counts(
-        frontier, with_last, rate, delta=delta, n_rows=n_rows, n_fitted=n_fitted
+        frontier, with_last, Target(rate, 0.8), delta=delta, n_rows=n_rows, n_fitted=n_fitted
     )
 
 
 def choose(frontier, held, rate, tau, certify=None):
     """The choice for one target."""
-    answers = answer(frontier, held, rate, certify=certify)
+    answers = answer(frontier, held, Target(rate, tau), certify=certify)
     if certify is None:
         return answers.choose(tau)
-    return certificate(answers, held, rate, tau, certify, moved=False)
+    return certificate(answers, held, Target(rate, tau), certify, moved=False)
 
 
 class TestChoice:
@@ -166,7 +167,7 @@ class TestChoice:
         rng = np.random.default_rng(seed)
         frontier = frontier_of(some_counts(rng, 30, n_groups, 2 * size))
         held = held_of(frontier, some_counts(rng, 30, n_groups, size)[::-1])
-        order = order_of_tests(held, RATE, 0.05)
+        order = order_of_tests(held, Target(RATE, 0.8), 0.05)
         assert len(order)
         assert (np.diff(frontier.accuracy[order]) > 0).all()
         before = None
@@ -208,20 +209,20 @@ class TestChoice:
         alike = 0.75 * fitted + 0.25 * fitted[:, :, ::-1]
         frontier = frontier_of(np.concatenate([fitted, alike]))
         counts = some_counts(rng, 30, n_groups, 200)
-        order = order_of_tests(held_of(frontier, counts), RATE, 0.05)
+        order = order_of_tests(held_of(frontier, counts), Target(RATE, 0.8), 0.05)
         assert len(order) > 1
         half = counts[:, :, 1] // 2
         fewer = np.stack([counts.sum(axis=2) - half, half], axis=2)
         # Other rows, labels flipped, and fewer rows of the favourable label.
         for other in (counts[rng.permutation(30)], counts[:, :, ::-1], fewer):
-            found = order_of_tests(held_of(frontier, other), RATE, 0.05)
+            found = order_of_tests(held_of(frontier, other), Target(RATE, 0.8), 0.05)
             np.testing.assert_array_equal(found, order)
 
     def test_a_bound_of_exactly_tau_is_enough(self):
         rng = np.random.default_rng(1)
         frontier = frontier_of(some_counts(rng, 20, 2, 400))
         held = held_of(frontier, frontier.counts / 4)
-        tau = float(held.bound[order_of_tests(held, RATE, 0.05)[0]])
+        tau = float(held.bound[order_of_tests(held, Target(RATE, 0.8), 0.05)[0]])
         choice = choose(frontier, held, RATE, tau, certify=0.05)
         assert choice.point.feasible
         assert choice.guarantee.certified
@@ -246,10 +247,10 @@ class TestChoice:
         frontier = frontier_of(np.concatenate([counts, trivial]))
         held = held_of(frontier, frontier.counts)
         label = counts[0].sum(axis=(0, 2)).max() / counts[0].sum()
-        order = order_of_tests(held, RATE, 0.05)
+        order = order_of_tests(held, Target(RATE, 0.8), 0.05)
         assert (frontier.accuracy[order] > label).all()
         alone = frontier_of(trivial)
-        assert len(order_of_tests(held_of(alone, trivial), RATE, 0.05)) == 1
+        assert len(order_of_tests(held_of(alone, trivial), Target(RATE, 0.8), 0.05)) == 1
 
     @given(st.integers(0, 40))
     def test_of_those_that_reach_it_the_most_accurate(self, seed):
@@ -384,7 +385,7 @@ class TestClassifier:
         changed[held] = rng.permutation(y[held]) if labels == "permuted" else 1 - y[held]
         other = fit(X, changed, z, **REGIMES["certified"])
         assert not np.array_equal(model.held_out_.counts, other.held_out_.counts)
-        one, two = (order_of_tests(m.held_out_, m.fitted_.rate, m.delta) for m in (model, other))
+        one, two = (order_of_tests(m.held_out_, m.fitted_.target, m.delta) for m in (model, other))
         assert len(one) > 1
         np.testing.assert_array_equal(one, two)
         for column in ("iterate", "cut", "accuracy", "rate"):
@@ -623,7 +624,7 @@ class TestWhenThingsGoWrong:
         )  # fmt: skip
         text = str(model.guarantee_)
         assert "0.3 for the statistical rate, 0.6 for the true positive rate ratio" in text
-        assert model.guarantee_.targets == (
+        assert model.guarantee_.target.demands == (
             ("statistical rate", 0.3),
             ("true positive rate ratio", 0.6),
         )
@@ -660,7 +661,7 @@ class TestWhenThingsGoWrong:
             model = fit(X, y, z, confidence="certified", tau=0.9)
         assert not model.feasible_
         assert not model.guarantee_.certified
-        order = order_of_tests(model.held_out_, model.fitted_.rate, model.delta)
+        order = order_of_tests(model.held_out_, model.fitted_.target, model.delta)
         assert model.point_.rate == model.held_out_.points.rate[order[0]]
         assert np.isfinite(model.predict_proba(X)).all()
 
@@ -904,7 +905,7 @@ def test_without_any_rate_on_the_rows_looked_at_the_fairest_fitted_point_is_kept
     frontier = frontier_of(some_counts(np.random.default_rng(1), 8, 2, 400))
     counts = frontier.counts.copy()
     counts[:, 1] = 0  # no row of the second group was held out
-    answers = answer(frontier, held_of(frontier, counts), RATE)
+    answers = answer(frontier, held_of(frontier, counts), Target(RATE, 0.8))
     assert answers.index.tolist() == [len(frontier) - 1] == [np.argmax(frontier.rate)]
 
 
@@ -914,7 +915,7 @@ def test_a_point_that_can_show_nothing_is_not_tested():
     frontier = frontier_of(counts)
     hopeless = int(np.flatnonzero(frontier.counts[:, 1, :, 1].sum(axis=1) == 0)[0])
     held = held_of(frontier, frontier.counts / 4)
-    assert hopeless not in order_of_tests(held, RATE, 0.05)
+    assert hopeless not in order_of_tests(held, Target(RATE, 0.8), 0.05)
 
 
 def test_beyond_its_last_point_a_fold_answers_with_that():

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.exceptions import NotFittedError
 
-from evenhand import AveragedClassifier, FairClassifier, FairnessWarning
+from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, WorstRate
+from evenhand.core.targets import Target
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import _answers, best_mixture, mix, to_spare
+from evenhand.models.averaged import AveragedClassifier
 
 
 def fit(n=2000, seed=0, groups=2, **params):
@@ -39,12 +41,12 @@ def exact(accuracy, spare):
 def test_what_is_to_spare():
     counts = np.array([[[6.0, 4.0], [0.0, 10.0]], [[8.0, 2.0], [5.0, 5.0]]])
     rate = RATES["selection_rate"]  # 0.7 and 0.35
-    np.testing.assert_allclose(to_spare(counts, rate, 0.8), [0.7 - 0.28, 0.35 - 0.56])
-    both = to_spare(counts, EQUALIZED_ODDS, 0.5)  # true 1 and 0.5, false 0.4 and 0.2
+    np.testing.assert_allclose(to_spare(counts, Target(rate, 0.8)), [0.7 - 0.28, 0.35 - 0.56])
+    both = to_spare(counts, Target(EQUALIZED_ODDS, 0.5))  # true 1 and 0.5, false 0.4 and 0.2
     np.testing.assert_allclose(both, [0.75, 0.0, 0.3, 0.0], atol=1e-15)
     shared = WorstRate("two", EQUALIZED_ODDS.components, (1.0, 0.5))
-    np.testing.assert_allclose(to_spare(counts, shared, 0.5)[2:], [0.35, 0.1])
-    assert to_spare(np.ones((7, 3, 2, 2)), rate, 0.8).shape == (7, 6)
+    np.testing.assert_allclose(to_spare(counts, Target(shared, 0.5))[2:], [0.35, 0.1])
+    assert to_spare(np.ones((7, 3, 2, 2)), Target(rate, 0.8)).shape == (7, 6)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 12))
@@ -66,7 +68,7 @@ def test_exponentiated_gradient_alone_comes_close():
     model, *_ = fit()
     points = candidates(model.frontier_)
     for tau in (0.8, 0.9, 0.95):
-        spare = to_spare(points.counts, RATES["selection_rate"], tau)
+        spare = to_spare(points.counts, Target(RATES["selection_rate"], tau))
         found = _answers(points.accuracy, spare)
         assert len(found) < len(points) / 4
         gap = exact(points.accuracy[found], spare[found]).fun - exact(points.accuracy, spare).fun
@@ -85,7 +87,7 @@ def test_averaged_is_the_best_mixture_of_a_frontier(notion, groups):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
             mixed, one = model.averaged(tau), model.at(tau)
-        best = exact(points.accuracy, to_spare(points.counts, model.fitted_.rate, tau))
+        best = exact(points.accuracy, to_spare(points.counts, Target(model.fitted_.rate, tau)))
         assert mixed.feasible_ == (best.status == 0)
         if not mixed.feasible_:
             assert mixed.points_ == [one.point_]
@@ -130,7 +132,7 @@ def test_the_held_out_rows_decide_where_the_fit_says_so():
         model, *_ = fit(tau=0.8, **REGIMES[selection], random_state=0)
         mixed = model.averaged()
         held = model.held_out_
-        best = exact(held.accuracy, to_spare(held.counts, RATES["selection_rate"], 0.8))
+        best = exact(held.accuracy, to_spare(held.counts, Target(RATES["selection_rate"], 0.8)))
         assert mixed.accuracy_ == pytest.approx(-best.fun, abs=1e-9)
         for one in mixed.estimators_:
             i = np.flatnonzero(
@@ -195,4 +197,4 @@ def test_a_target_out_of_reach_gives_the_fairest_point():
     assert len(mixed.points_) == 1
     counts = group_counts(y, mixed.predict(X), sensitive_features=z)[1]
     assert RATES["selection_rate"].ratio(counts) == pytest.approx(mixed.rate_)
-    assert best_mixture(np.zeros((0, 2, 2, 2)), 2, RATES["selection_rate"], 0.8) is None
+    assert best_mixture(np.zeros((0, 2, 2, 2)), 2, Target(RATES["selection_rate"], 0.8)) is None

@@ -16,11 +16,12 @@ from sklearn.preprocessing import StandardScaler
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from evenhand import ComparisonDisplay, FairClassifier, statistical_rate
+from evenhand import FairClassifier, statistical_rate
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
 from evenhand.peers import PEERS, PeerRecord, accuracy_at_rate, compare, summarize
 from evenhand.peers._compare import Answer, pick
+from evenhand.views.plots import ComparisonDisplay
 
 EXTRA = {"zafar": "cvxpy", "oxonfair": "oxonfair", "oxonfair_aware": "oxonfair"}
 EXTRA |= dict.fromkeys(

@@ -22,11 +22,11 @@ from evenhand import (
     FrontierDisplay,
     GroupRatesDisplay,
     Method,
-    TrajectoryDisplay,
     fair_pipeline,
     group_rates,
     statistical_rate,
 )
+from evenhand.views.plots import TrajectoryDisplay
 
 
 @pytest.fixture

@@ -21,12 +21,15 @@ from scipy.special import betaincinv, ndtri
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, Rate, WorstRate, wilson_interval
+from evenhand.core.targets import Target
 
 __all__ = [
     "BOUND",
     "BOUNDS",
     "clopper_pearson",
+    "exact_bound",
     "lower_ratio",
+    "lower_value",
     "margin_of",
     "ratio_bound",
     "rows_factor",
@@ -110,23 +113,23 @@ def ratio_bound(counts: ArrayLike, rate: AnyRate, delta: float) -> FloatArray:
     return np.asarray(lower.min(axis=-1) / upper.max(axis=-1))
 
 
-def rows_factor(counts: ArrayLike, rate: AnyRate, tau: float, delta: float) -> float:
-    r"""How many times the rows, at the same rates, make :func:`ratio_bound` reach ``tau``.
+def rows_factor(counts: ArrayLike, target: Target, delta: float) -> float:
+    r"""How many times the rows, at the same rates, make :func:`exact_bound` reach the target.
 
     Infinite if no number does: the observed ratio, to which the bound rises, must exceed τ.
     """
     counts = np.asarray(counts, dtype=float)
-    if not rate.ratio(counts) > tau:
+    if not target.value(counts) > target.level:
         return float("inf")
     high = 1.0
-    while not ratio_bound(high * counts, rate, delta) >= tau:
+    while not target.reached(exact_bound(high * counts, target, delta)):
         high *= 2
         if high > MOST_ROWS:
             return float("inf")
     low = high / 2
     while high / low > 1.001:
         middle = (low * high) ** 0.5
-        reached = ratio_bound(middle * counts, rate, delta) >= tau
+        reached = target.reached(exact_bound(middle * counts, target, delta))
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -208,4 +211,15 @@ def _lower_of_one(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
 
 # The bound that certificates are made by; a model file says by which its own was made.
 BOUND = "clopper-pearson"
-BOUNDS = {BOUND: ratio_bound}
+BOUNDS = {BOUND: {"ratio": ratio_bound}}
+LOWER = {"ratio": lower_ratio}
+
+
+def exact_bound(counts: ArrayLike, target: Target, delta: float, name: str = BOUND) -> FloatArray:
+    """Exact lower confidence bound of a target's value, by the bound of a name in ``BOUNDS``."""
+    return BOUNDS[name][target.comparison](counts, target.rate, delta)
+
+
+def lower_value(counts: ArrayLike, target: Target, margin: float) -> FloatArray:
+    """Give a target's value less a margin for chance, of so many standard errors."""
+    return LOWER[target.comparison](counts, target.rate, margin)

@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import AnyRate, overall_accuracy, rate_text
-from evenhand.frontier.bounds import BOUNDS, lower_ratio, rows_factor
+from evenhand.core.rates import overall_accuracy
+from evenhand.core.targets import Target
+from evenhand.frontier.bounds import exact_bound, lower_value, rows_factor
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import Frontier, Point, point_of
 
@@ -28,7 +29,6 @@ __all__ = [
     "answer",
     "certificate",
     "order_of_tests",
-    "own_targets",
 ]
 
 
@@ -43,8 +43,10 @@ class Guarantee:
     ----------
     certified : bool
         Whether the point is certified; all else is about the point that is kept if not.
-    tau, delta : float
-        Target, and probability of a wrong certificate.
+    target : Target
+        What is demanded.
+    delta : float
+        Probability of a wrong certificate.
     bound : float
         Lower confidence bound of the ratio of the point by itself; at least τ if certified.
     rate : float
@@ -56,14 +58,12 @@ class Guarantee:
     rows_needed : int or None
         Without a certificate: about how many rows in all, held out and fitted to, it would take at
         the rates seen; None if no number would do. None as well if certified.
-    targets : tuple of (str, float)
-        The name of each rate and its own target.
     moved : bool
         Whether τ was named after the fit, in place of another.
     """
 
     certified: bool
-    tau: float
+    target: Target
     delta: float
     bound: float
     rate: float
@@ -71,22 +71,23 @@ class Guarantee:
     tested: int
     candidates: int
     rows_needed: int | None
-    targets: tuple[tuple[str, float], ...] = ()
     moved: bool = False
 
+    @property
+    def tau(self) -> float:
+        """The level of the target, of several that of the strictest."""
+        return self.target.level
+
     def __str__(self) -> str:
-        alike = len({tau for _, tau in self.targets}) < 2
-        what, target = "ratio", f"τ = {self.tau:g}"
-        if not alike:
+        target, demands = self.target, self.target.demands
+        what = "ratio" if len(demands) < 2 else "worst of the ratios"
+        if len({level for _, level in demands}) > 1:
             # Ratios of several rates are measured in shares of their targets.
             what = "worst ratio, in units of its target over the strictest,"
-            target = ", ".join(f"{tau:g} for the {name}" for name, tau in self.targets)
-        elif len(self.targets) > 1:
-            what = "worst of the ratios"
-        held = f"on {self.n_rows:,} held-out rows the {what} is {rate_text(self.rate, self.tau)}"
+        held = f"on {self.n_rows:,} held-out rows the {what} is {target.text(self.rate)}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
-            subject = "the ratio" if len(self.targets) < 2 else "every ratio"
+            subject = "the ratio" if len(demands) < 2 else "every ratio"
             later = (
                 "; this target was named after the fit for another: the confidence is for one of "
                 "them alone, not for the best of several"
@@ -100,7 +101,7 @@ class Guarantee:
             return f"no point can be certified for {target}: there is none to test"
         text = (
             f"no point can be certified for {target} with confidence {sure}: of the "
-            f"fairest, {held}, which shows no more than {rate_text(self.bound, self.tau)}; "
+            f"fairest, {held}, which shows no more than {target.text(self.bound)}; "
         )
         if self.rows_needed is None:
             return (
@@ -126,11 +127,11 @@ class Choice(NamedTuple):
     guarantee: Guarantee | None = None
 
 
-def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.intp]:
+def order_of_tests(held: HeldOut, target: Target, delta: float) -> NDArray[np.intp]:
     """Points in the order in which they are tested: the fairest first, then ever more accurate.
 
     Order and points come from the fitting part alone; of the held-out rows only their number is
-    used. The fairest is the one that is likeliest to pass: whose :func:`ratio_bound` would be the
+    used. The fairest is the one that is likeliest to pass: whose :func:`exact_bound` would be the
     highest if the held-out rows came out as the fitted ones did. (A rate of 1 among few positives
     is not fair but uncertain, and would end the tests before they began.)
 
@@ -143,7 +144,9 @@ def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.int
     if not len(points):
         return np.zeros(0, dtype=np.intp)
     size = held.n_rows / held.n_fitted
-    expected = BOUNDS[held.bound_name](points.counts[:, : len(points.groups)] * size, rate, delta)
+    expected = exact_bound(
+        points.counts[:, : len(points.groups)] * size, target, delta, held.bound_name
+    )
     order = np.lexsort((points.rate, -points.accuracy, -expected))
     order = order[expected[order] > 0]  # NaN is not
     labels = points.counts[0].sum(axis=(0, 2))
@@ -152,14 +155,6 @@ def order_of_tests(held: HeldOut, rate: AnyRate, delta: float) -> NDArray[np.int
     accuracy = points.accuracy[order]
     best = np.maximum.accumulate(np.append(-np.inf, accuracy))[:-1]
     return order[accuracy > best]
-
-
-def own_targets(rate: AnyRate, tau: float) -> tuple[tuple[str, float], ...]:
-    """Name of each rate's ratio, and its own target if the strictest has ``tau``."""
-    return tuple(
-        (part.ratio_name, float(round(tau * share, 12)))
-        for part, share in zip(rate.components, rate.shares, strict=True)
-    )
 
 
 @dataclass(frozen=True)
@@ -222,7 +217,7 @@ class Answers:
 def answer(
     frontier: Frontier,
     held: HeldOut | None,
-    rate: AnyRate,
+    target: Target,
     *,
     margin: float = 0.0,
     certify: float | None = None,
@@ -230,7 +225,7 @@ def answer(
     r"""Find the answers to all targets.
 
     With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
-    passes if its :func:`ratio_bound` reaches τ. At the first failure it ends, and of those that
+    passes if its :func:`exact_bound` reaches τ. At the first failure it ends, and of those that
     passed the most accurate is taken. An error needs that a point passes whose ratio in the
     population is below τ. The first such point in line is fixed before the held-out rows are seen,
     no other passes unless it does, and it passes with probability δ at most: the number of tests
@@ -242,8 +237,8 @@ def answer(
         The points, with their figures on the rows fitted to.
     held : HeldOut, optional
         Points with their figures on other rows, from which to choose; without it, those fitted to.
-    rate : Rate or WorstRate
-        The rate.
+    target : Target
+        What is demanded; its level does not count.
     margin : float, default=0
         Standard errors by which a ratio must be above τ (:func:`margin_of`).
     certify : float, optional
@@ -255,9 +250,9 @@ def answer(
     else:
         points, figures = held.points, held
     compared = figures.counts[:, : len(points.groups)]
-    reach, order = lower_ratio(compared, rate, margin), np.zeros(0, dtype=np.intp)
+    reach, order = lower_value(compared, target, margin), np.zeros(0, dtype=np.intp)
     if certify is not None:
-        order, reach = order_of_tests(figures, rate, certify), np.full(len(points), np.nan)
+        order, reach = order_of_tests(figures, target, certify), np.full(len(points), np.nan)
         bound = figures.bound[order]
         reach[order] = np.minimum.accumulate(bound)  # an undefined bound ends the tests
     index = _best_for_each(figures.accuracy, reach, figures.rate)
@@ -268,7 +263,7 @@ def answer(
         # None has a rate on the rows looked at: the one that is fairest where it was fitted.
         index = np.array([np.argmax(points.rate)])
     counts = frontier.last.counts if held is None else held.last
-    ratio = float(rate.ratio(counts[: len(frontier.groups)]))
+    ratio = float(target.value(counts[: len(frontier.groups)]))
     last = Choice(frontier.last, ratio, float(overall_accuracy(counts)), ratio)
     return Answers(
         points,
@@ -292,21 +287,22 @@ def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) ->
 
 
 def certificate(
-    answers: Answers, held: HeldOut, rate: AnyRate, tau: float, delta: float, *, moved: bool
+    answers: Answers, held: HeldOut, target: Target, delta: float, *, moved: bool
 ) -> Choice:
-    """Choose for τ by certificates, and say what is certified; ``moved`` if τ was named later."""
-    order, at = order_of_tests(held, rate, delta), answers.find(tau)
+    """Choose by certificates, and say what is certified; ``moved`` if it was demanded later."""
+    tau = target.level
+    order, at = order_of_tests(held, target, delta), answers.find(tau)
     passed = int(np.argmin(np.append(held.bound[order] >= tau, False)))  # an undefined bound fails
     i = -1 if at is None else int(answers.index[at])
     needed = None
     if len(order) and not passed:
         compared = held.counts[i][: len(held.points.groups)]
-        factor = rows_factor(compared, rate, tau, delta)
+        factor = rows_factor(compared, target, delta)
         needed = ceil(factor * (held.n_rows + held.n_fitted)) if np.isfinite(factor) else None
     bound = float(held.bound[i]) if len(order) else np.nan
     guarantee = Guarantee(
         certified=passed > 0,
-        tau=float(tau),
+        target=target,
         delta=float(delta),
         bound=bound,
         rate=float(held.rate[i]) if len(order) else np.nan,
@@ -314,7 +310,6 @@ def certificate(
         tested=min(passed + 1, len(order)),
         candidates=len(order),
         rows_needed=needed,
-        targets=own_targets(rate, tau),
         moved=moved,
     )
     return answers.choose(tau)._replace(bound=bound, guarantee=guarantee)

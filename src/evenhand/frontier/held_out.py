@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import AnyRate, overall_accuracy
+from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Rows
+from evenhand.core.targets import Target
 from evenhand.engines.memory import MemoryRows
-from evenhand.frontier.bounds import BOUND, ratio_bound
+from evenhand.frontier.bounds import BOUND, exact_bound
 from evenhand.frontier.histograms import cut_counts
 from evenhand.frontier.points import COLUMNS, Frontier
 
@@ -38,7 +39,7 @@ class HeldOut:
     accuracy, rate : ndarray of shape (n_points,)
         Accuracy, and ratio of the notion's rate between the groups.
     bound : ndarray of shape (n_points,)
-        Lower confidence bound of the ratio in the population (:func:`ratio_bound`), for a point
+        Lower confidence bound of the ratio in the population (:func:`exact_bound`), for a point
         looked at by itself. NaN where there is none: for weighted rows and for ``"crossfit"``.
     last : ndarray of shape (n_groups, 2, 2)
         Counts of ``frontier_.last``.
@@ -63,7 +64,7 @@ class HeldOut:
         cls,
         points: Frontier,
         counts: FloatArray,
-        rate: AnyRate,
+        target: Target,
         *,
         delta: float | None,
         n_rows: int,
@@ -73,9 +74,9 @@ class HeldOut:
         counts, last = counts[:-1], counts[-1]
         bound, compared = np.full(len(counts), np.nan), counts[:, : len(points.groups)]
         if delta is not None:
-            bound = ratio_bound(compared, rate, delta)
+            bound = exact_bound(compared, target, delta)
         accuracy = overall_accuracy(counts)
-        return cls(points, counts, accuracy, rate.ratio(compared), bound, last, n_rows, n_fitted)
+        return cls(points, counts, accuracy, target.value(compared), bound, last, n_rows, n_fitted)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with its figures on the rows fitted to and on the others."""

@@ -30,6 +30,7 @@ from scipy.optimize import linprog
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, overall_accuracy
+from evenhand.core.targets import Target
 
 __all__ = ["Mixture", "best_mixture", "check_linear", "mix", "to_spare"]
 
@@ -51,17 +52,17 @@ def check_linear(rate: AnyRate) -> None:
             )
 
 
-def to_spare(counts: FloatArray, rate: AnyRate, tau: float) -> FloatArray:
+def to_spare(counts: FloatArray, target: Target) -> FloatArray:
     r"""Give what each point has to spare in each constraint, :math:`p_j - \tau c\, p_l`.
 
     A row for each point, a column for each of several rates, with shares c of τ, and two groups.
     Negative where the constraint is missed; NaN where a rate is undefined.
     """
-    out = []
+    out, rate = [], target.rate
     for part, share in zip(rate.components, rate.shares, strict=True):
         p = part.per_group(counts)
         low, high = np.nonzero(~np.eye(p.shape[-1], dtype=bool))
-        out.append(p[..., low] - tau * share * p[..., high])
+        out.append(p[..., low] - target.level * share * p[..., high])
     return np.concatenate(out, axis=-1)
 
 
@@ -136,12 +137,12 @@ class Mixture(NamedTuple):
     accuracy: float
 
 
-def best_mixture(counts: FloatArray, n_groups: int, rate: AnyRate, tau: float) -> Mixture | None:
+def best_mixture(counts: FloatArray, n_groups: int, target: Target) -> Mixture | None:
     """Mix points for τ by their counts, of which the first ``n_groups`` are compared.
 
     None if no mixture reaches τ. Points without a rate are left out.
     """
-    spare = to_spare(counts[:, :n_groups], rate, tau)
+    spare = to_spare(counts[:, :n_groups], target)
     usable = np.flatnonzero(np.isfinite(spare).all(axis=1))
     if not len(usable):
         return None
@@ -151,5 +152,5 @@ def best_mixture(counts: FloatArray, n_groups: int, rate: AnyRate, tau: float) -
         return None
     index, weights = usable[q > 0], q[q > 0]
     mean = np.tensordot(weights, counts[index], axes=1)
-    figures = rate.ratio(mean[:n_groups]), overall_accuracy(mean)
+    figures = target.value(mean[:n_groups]), overall_accuracy(mean)
     return Mixture(index, weights, *map(float, figures))

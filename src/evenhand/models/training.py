@@ -20,6 +20,7 @@ from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
 from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss
+from evenhand.core.targets import Target
 from evenhand.core.trajectory import Trajectory
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.engines.memory import MemoryRows
@@ -65,8 +66,8 @@ class Fit:
         Columns of the user's X that are inputs.
     edges : ndarray or None
         Edges of the bins that are the groups, if they are.
-    rate : Rate or WorstRate
-        What the groups shall share.
+    target : Target
+        What was asked of the groups' rates, and how strictly.
     frontier, trajectory, held_out, answers
         As :class:`~evenhand.FairClassifier` has them with an underscore behind.
     n_iter : int
@@ -79,8 +80,6 @@ class Fit:
         What was asked for.
     delta : float or None
         The probability with which a certificate may be wrong; None if none is sought.
-    tau : float
-        The (strictest) target that was asked for.
     margin : float
         Standard errors by which a ratio must be above its target.
     group_cuts, noise : bool
@@ -95,7 +94,7 @@ class Fit:
     small_groups: dict[Any, int]
     inputs: NDArray[np.intp]
     edges: NDArray[np.float64] | None
-    rate: AnyRate
+    target: Target
     frontier: Frontier
     trajectory: Trajectory
     held_out: HeldOut | None
@@ -105,7 +104,6 @@ class Fit:
     place: str
     confidence: float | str | None
     delta: float | None
-    tau: float
     margin: float
     group_cuts: bool
     noise: bool
@@ -131,12 +129,17 @@ class Fit:
         """The labels that count as favourable, as text."""
         return [str(self.labels[c]) for c in self.frontier.favourable]
 
-    def choose(self, tau: float) -> Choice:
-        """Choose the point for a target, by a certificate if one was asked for."""
+    @property
+    def rate(self) -> AnyRate:
+        """What the groups shall share."""
+        return self.target.rate
+
+    def choose(self, level: float) -> Choice:
+        """Choose the point for a level of the target, by a certificate if one was asked for."""
         if self.delta is None or self.held_out is None:
-            return self.answers.choose(tau)
-        moved = tau != self.tau
-        return certificate(self.answers, self.held_out, self.rate, tau, self.delta, moved=moved)
+            return self.answers.choose(level)
+        moved, target = level != self.target.level, self.target.at(level)
+        return certificate(self.answers, self.held_out, target, self.delta, moved=moved)
 
     def undefined(self) -> str:
         """Say of which group a rate is undefined whatever the classifier, if there is one."""
@@ -182,33 +185,32 @@ def learn(
     oracle = make_oracle(fitted, settings)
     if names is not None:
         check_scales(oracle.column_scale, names)
-    rate, labels = oracle.notion.rate, settings.label_order(rows.classes)
+    target = Target(oracle.notion.rate, float(np.max(settings.tau)))
     run = _explore(oracle, settings, rows)
     trouble, held_out = run.trouble, None
     if split:
-        held_out = _measure(run, held, fitted.n_rows, settings, rate)
+        held_out = _measure(run, held, fitted.n_rows, settings, target)
     elif parts:
-        held_out, later = _cross_fit(run, rows, parts, view, settings, rate)
+        held_out, later = _cross_fit(run, rows, parts, view, settings, target)
         trouble = trouble or later
     delta, margin = settings.delta_asked, settings.margin
     return Fit(
-        labels=labels,
+        labels=settings.label_order(rows.classes),
         classes=rows.classes,
         groups=rows.groups,
         small_groups=rows.small,
         inputs=fitted.inputs,
         edges=rows.edges,
-        rate=rate,
+        target=target,
         frontier=run.frontier,
         trajectory=run.trajectory,
         held_out=held_out,
-        answers=answer(run.frontier, held_out, rate, margin=margin, certify=delta),
+        answers=answer(run.frontier, held_out, target, margin=margin, certify=delta),
         n_iter=run.n_iter,
         trouble=trouble,
         place=settings.place,
         confidence=settings.confidence,
         delta=delta,
-        tau=float(np.max(settings.tau)),
         margin=margin,
         group_cuts=bool(settings.group_cuts),
         noise=settings.method.noise,
@@ -419,7 +421,7 @@ def _count(
 
 
 def _measure(
-    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, rate: AnyRate
+    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, target: Target
 ) -> HeldOut:
     """Measure the points on held-out rows."""
     certified = settings.certifies
@@ -431,7 +433,7 @@ def _measure(
     return HeldOut.from_counts(
         points,
         counts,
-        rate,
+        target,
         delta=settings.delta if certified or not rows.weighted else None,
         n_rows=rows.n_rows,
         n_fitted=n_fitted,
@@ -444,7 +446,7 @@ def _cross_fit(
     parts: list[Any],
     view: View,
     settings: Settings,
-    rate: AnyRate,
+    target: Target,
 ) -> tuple[HeldOut, str]:
     """Measure the points out of fold; say as well what went wrong in the folds."""
     done: list[tuple[Frontier, NDArray[np.float64]]] = []
@@ -459,7 +461,7 @@ def _cross_fit(
     held_out = HeldOut.from_counts(
         run.frontier,
         pool_folds(run.frontier, done),
-        rate,
+        target,
         delta=None,
         n_rows=n_rows,
         n_fitted=rows.n_rows,

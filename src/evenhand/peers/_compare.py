@@ -274,7 +274,7 @@ def compare(
     --------
     summarize : Means over the splits with their standard errors.
     accuracy_at_rate : Accuracy of each method's mean curve at given rates.
-    evenhand.ComparisonDisplay : The picture.
+    evenhand.views.plots.ComparisonDisplay : The picture.
 
     Examples
     --------

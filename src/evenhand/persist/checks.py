@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.rates import AnyRate, WorstRate, overall_accuracy
+from evenhand.core.rates import WorstRate, overall_accuracy
+from evenhand.core.targets import COMPARISONS, Target
 from evenhand.engines.chunks import MOST_ROWS
-from evenhand.frontier.bounds import BOUNDS, margin_of
+from evenhand.frontier.bounds import exact_bound, margin_of
 from evenhand.frontier.held_out import HeldOut
 from evenhand.frontier.points import Frontier
 from evenhand.models.classifier import FairClassifier
@@ -49,7 +50,7 @@ PLAN = {
 FIT = {
     **dict.fromkeys(("place", "requirement"), str),
     **dict.fromkeys(("group_cuts", "noise"), bool),
-    **dict.fromkeys(("margin", "tau"), float),
+    "margin": float,
 }
 FACTS = {
     **dict.fromkeys(("title", "label", "test_title", "fingerprint", "command", "created"), str),
@@ -161,7 +162,7 @@ def _check_same(name: str, values: Any, expected: Any) -> None:
 
 def _check_figures(name: str, points: Any, fit: Fit) -> None:
     """Refuse accuracies and rates that are not those of the counts."""
-    rates = fit.rate.ratio(points.counts[..., : len(fit.groups), :, :])
+    rates = fit.target.value(points.counts[..., : len(fit.groups), :, :])
     figures = {"accuracy": overall_accuracy(points.counts), "rate": rates}
     for figure, expected in figures.items():
         _check_same(f"{name}.{figure}", getattr(points, figure), expected)
@@ -242,14 +243,14 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
         check_array("edges", fit.edges, (len(fit.edges),))
 
 
-def rate_from(
+def target_from(
     state: Mapping[str, Any],
     settings: Settings,
     classes: NDArray[Any],
     n_groups: int,
     limits: Limits,
-) -> AnyRate:
-    """Give the rate of the classifier's notion with the shares of a file, if it is the file's."""
+) -> Target:
+    """Give the target of the classifier's notion with the shares of a file, if it is the file's."""
     cells, parts, n_labels = ("numerator", "denominator"), state["parts"], len(classes)
     if sum(len(part[key]) for part in parts for key in cells) > limits.cells:
         raise ValueError("the rates have more cells than any model's")
@@ -269,7 +270,11 @@ def rate_from(
     # A move to another target changes their last digits.
     if len(shares) != len(parts) or not np.allclose(shares, rate.shares, rtol=0.0, atol=SAME):
         raise ValueError("the rates have no shares that fit them")
-    return replace(rate, shares=shares) if isinstance(rate, WorstRate) else rate
+    check_fields(state, {"level": float, "comparison": str})
+    refuse(not 0 < state["level"] <= 1, f"the target's level is {brief(state['level'])}")
+    refuse(state["comparison"] not in COMPARISONS, "groups are compared in no known way")
+    rate = replace(rate, shares=shares) if isinstance(rate, WorstRate) else rate
+    return Target(rate, float(state["level"]), state["comparison"])
 
 
 def _check_frontier(
@@ -324,7 +329,9 @@ def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     if np.isfinite(held_out.bound).any():
         _check_sizes(held_out, alike=certify is not None)
     if certify is not None:
-        expected = BOUNDS[held_out.bound_name](held_out.counts[:, :n_groups], fit.rate, certify)
+        expected = exact_bound(
+            held_out.counts[:, :n_groups], fit.target, certify, held_out.bound_name
+        )
         _check_same("held_out.bound", held_out.bound, expected)
 
 

@@ -32,9 +32,9 @@ from evenhand.persist.checks import (
     check_names,
     check_plan,
     check_value,
-    rate_from,
     refuse,
     shape_of,
+    target_from,
 )
 from evenhand.tables.encoder import ColumnPlan, TableEncoder, as_names
 from evenhand.tables.pipeline import FairPipeline
@@ -44,8 +44,7 @@ __all__ = ["MIGRATIONS", "encoder_from", "from_state", "to_state"]
 Arrays = dict[str, NDArray[Any]]
 # Fields of a fit that are plain values, and those that are labels or groups.
 PLAIN = (
-    *("place", "confidence", "delta", "tau", "margin", "group_cuts", "noise", "requirement"),
-    "n_iter",
+    *("place", "confidence", "delta", "margin", "group_cuts", "noise", "requirement", "n_iter"),
 )
 NAMES = ("classes", "labels", "groups")
 # What a frontier has besides its points, and what rows held out have of each.
@@ -149,13 +148,13 @@ def _from_version_1(state: dict[str, Any], arrays: Arrays) -> None:
         "place": places.get(plain["_where"]),
         "confidence": plain["_confidence"],
         "delta": plain["_certify"],
-        "tau": plain["_first_tau"],
         "margin": plain["_margin"],
         "group_cuts": plain["_by_group"],
         "noise": method.get("extra_column") == "noise",
         "requirement": plain["_requirement"],
         "n_iter": about.pop("n_iter"),
     }
+    about["target"] = about.pop("rate") | {"level": plain["_first_tau"], "comparison": "ratio"}
     if "wary" in about:
         about["conservative"] = about.pop("wary")
     for name in [name for name in arrays if name.startswith("wary.")]:
@@ -231,7 +230,9 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "converged": bool(model.converged_),
         "small_groups": [[name, int(n)] for name, n in fit.small_groups.items()],
-        "rate": {
+        "target": {
+            "level": fit.target.level,
+            "comparison": fit.target.comparison,
             "name": rate.name,
             "parts": [asdict(part) for part in rate.components],
             "shares": list(rate.shares),
@@ -294,7 +295,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     model.n_features_in_ = state["n_features_in"]
     if "feature_names_in" in state:
         model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
-    rate = rate_from(state["rate"], settings, classes, len(groups), limits)
+    target = target_from(state["target"], settings, classes, len(groups), limits)
     names, conservative = (groups.tolist(), labels.tolist()), None
     if "conservative" in state:
         conservative = _frontier_from(state["conservative"], arrays, "conservative", names)
@@ -311,9 +312,9 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         small_groups=small,
         inputs=arrays["inputs"],
         edges=arrays.get("edges"),
-        rate=rate,
+        target=target,
         frontier=frontier,
-        trajectory=Trajectory(rate, len(groups), kept),
+        trajectory=Trajectory(target.rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
         trouble="" if state["converged"] else "the fit did not converge",
@@ -323,7 +324,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         fit = replace(fit, held_out=_held_out_from(state["held_out"], arrays, frontier))
     check_choice(fit, model, limits)
     margin, delta = fit.margin, fit.delta
-    answers = answer(fit.frontier, fit.held_out, rate, margin=margin, certify=delta)
+    answers = answer(fit.frontier, fit.held_out, target, margin=margin, certify=delta)
     with warnings.catch_warnings():
         # Whoever saved a model that misses its target, or did not converge, was told.
         warnings.simplefilter("ignore", FairnessWarning)

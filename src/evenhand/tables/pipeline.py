@@ -260,7 +260,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         Returns
         -------
         FairPipeline
-            A fitted pipeline that ends in an :class:`~evenhand.AveragedClassifier`.
+            A fitted pipeline that ends in an :class:`~evenhand.models.averaged.AveragedClassifier`.
         """
         return self._ending_in(self.named_steps["classifier"].averaged(tau))
 

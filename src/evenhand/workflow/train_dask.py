@@ -149,11 +149,10 @@ def _count(
 
 def _rows_of_labels(key: Key, counts: Counter[tuple[Any, ...]]) -> dict[Any, int]:
     """How many rows each label has."""
-    labels = key.labels.tolist()
-    rows = dict.fromkeys(labels, 0)
-    for values, kind in key.kinds.items():
-        rows[labels[kind.label]] += counts[values]
-    return rows
+    rows: Counter[Any] = Counter()
+    for values, meaning in key.items():
+        rows[meaning.label] += counts[values]
+    return dict(sorted(rows.items()))
 
 
 def _fit_encoder(
@@ -246,7 +245,7 @@ def _coded(
     mark = hashlib.sha256("".join(marks).encode()).hexdigest()[:16]
     parts = [delayed(_part)(one, "train") for one in encoded]
     facts = dask_facts(parts)
-    alone = [group for group in key.groups.tolist() if group not in facts.groups.index]
+    alone = [m.group for m in key.values() if m.group not in facts.groups.index]
     if alone:
         raise ValueError(
             f"all rows of the group {alone[0]!r} were drawn for the test; use another --seed or a "

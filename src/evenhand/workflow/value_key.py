@@ -1,4 +1,4 @@
-"""Which group and label the values of a table in pieces mean, numbered as in memory.
+"""Which group and label the values of a table in pieces mean, called as in memory.
 
 The pieces count the combinations of values; the key is made of all counts in one place, and each
 piece is read by it.
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evenhand.core.groups import group_codes
+from evenhand.engines.coding import group_values
 from evenhand.tables.groups import MISSING, without_group
 from evenhand.tables.parse import as_frame, count_words, read_texts
 from evenhand.workflow.dask_pieces import Piece, read_piece
@@ -33,26 +33,17 @@ __all__ = ["Key", "count_values", "look_up", "make_key"]
 RARE = 10
 
 
-class Kind(NamedTuple):
-    """Numbers of a group and of a label, and whether both have too few rows to be divided."""
+class Meaning(NamedTuple):
+    """A group, a label, and whether both together have too few rows to be divided."""
 
-    group: int
-    label: int
+    group: Any
+    label: Any
     rare: bool
 
 
-LEFT_OUT = Kind(-1, -1, False)
-
-
-class Key(NamedTuple):
-    """What values of the sensitive columns and, behind them, of the label mean.
-
-    Rows whose values ``kinds`` has not are left out.
-    """
-
-    kinds: dict[tuple[Any, ...], Kind]
-    groups: NDArray[Any]
-    labels: NDArray[Any]
+# What values of the sensitive columns and, behind them, of the label mean; rows of others are left
+# out.
+Key = dict[tuple[Any, ...], Meaning]
 
 
 def _combinations(
@@ -90,7 +81,7 @@ def _column(values: Sequence[Any]) -> pd.Series:
 def make_key(
     counts: Mapping[tuple[Any, ...], int], columns: Columns
 ) -> tuple[Key, list[dict[str, Any]], tuple[pd.DataFrame, NDArray[Any]]]:
-    """Give groups and labels their numbers, as in memory; say how many rows are left out.
+    """Name the group and the label of values, as in memory; say how many rows are left out.
 
     Last come the groups of rows without a label, and how many rows each stands for.
     """
@@ -116,15 +107,11 @@ def make_key(
     dropped[-1] |= whom_left_out(compared, known, n[rows])
     unlabelled = values.iloc[rows[~known]].reset_index(drop=True), n[rows[~known]]
     rows = rows[known]
-    groups, z = group_codes(values.iloc[rows])
-    labels, y = np.unique(y, return_inverse=True)
-    cell = z * len(labels) + y
-    rare = (np.bincount(cell, weights=n[rows]) < RARE)[cell]
-    kinds = {
-        distinct[i]: Kind(*kind)
-        for i, *kind in zip(rows, z.tolist(), y.tolist(), rare.tolist(), strict=True)
-    }
-    return Key(kinds, groups, labels), [d for d in dropped if d["n"]], unlabelled
+    groups = group_values(compared[known])
+    sizes = pd.Series(n[rows]).groupby([groups.to_numpy(), y]).transform("sum")
+    meanings = zip(groups.tolist(), y.tolist(), (sizes < RARE).tolist(), strict=True)
+    key = {distinct[i]: Meaning(*meaning) for i, meaning in zip(rows, meanings, strict=True)}
+    return key, [d for d in dropped if d["n"]], unlabelled
 
 
 class Known(NamedTuple):
@@ -139,6 +126,14 @@ class Known(NamedTuple):
 def look_up(frame: pd.DataFrame, columns: Columns, key: Key) -> Known:
     """Read groups and labels of a piece by the key."""
     distinct, number = _combinations(frame, columns)
-    group, y, rare = np.array([key.kinds.get(d, LEFT_OUT) for d in distinct])[number].T
-    kept = group >= 0
-    return Known(kept, key.labels[y[kept]], key.groups[group[kept]], rare[kept].astype(bool))
+    meant = [key.get(values) for values in distinct]
+    places = np.cumsum([meaning is not None for meaning in meant]) - 1
+    kept = np.array([meaning is not None for meaning in meant])[number]
+    meanings = [meaning for meaning in meant if meaning is not None]
+    groups, y, rare = (
+        (np.array(column) for column in zip(*meanings, strict=True))
+        if meanings
+        else (np.empty(0), np.empty(0), np.empty(0, dtype=bool))
+    )
+    at = places[number[kept]]
+    return Known(kept, y[at], groups[at], rare[at])

@@ -32,7 +32,7 @@ class ComparisonDisplay(Display):
 
     Examples
     --------
-    >>> from evenhand import ComparisonDisplay
+    >>> from evenhand.views.plots import ComparisonDisplay
     >>> ComparisonDisplay(table).plot()  # doctest: +SKIP
     """
 

@@ -44,7 +44,7 @@ class TrajectoryDisplay(Display):
 
     Examples
     --------
-    >>> from evenhand import TrajectoryDisplay
+    >>> from evenhand.views.plots import TrajectoryDisplay
     >>> TrajectoryDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
