@@ -198,3 +198,16 @@ def test_a_target_out_of_reach_gives_the_fairest_point():
     counts = group_counts(y, mixed.predict(X), sensitive_features=z)[1]
     assert RATES["selection_rate"].ratio(counts) == pytest.approx(mixed.rate_)
     assert best_mixture(np.zeros((0, 2, 2, 2)), 2, Target(RATES["selection_rate"], 0.8)) is None
+
+
+def test_a_target_that_cannot_be_relied_on_is_not_feasible():
+    rng = np.random.default_rng(0)
+    z = rng.choice(["north", "south", "west"], 3000, p=[0.5, 0.3, 0.2])
+    X = rng.normal(size=(3000, 4))
+    X[:, 0] -= 0.8 * (z == "south")
+    y = X @ [1, 0.5, -0.5, 0.2] + rng.normal(size=3000) > 0
+    model = fair(max_iter=40, random_state=0).fit(X, y, sensitive_features=z)
+    with pytest.warns(FairnessWarning, match="kept with feasible_=False"):
+        mixed = model.averaged(0.99)
+    assert mixed.rate_ >= 0.99
+    assert not mixed.feasible_

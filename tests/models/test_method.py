@@ -83,3 +83,9 @@ def test_unknown_parameters():
         FairClassifier(method={"mu": 1}).fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
     with pytest.raises(ValueError, match="'mu' parameter of Method"):
         FairClassifier(method=Method(mu=-1)).fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
+
+
+def test_no_method_is_said():
+    assert "FairClassifier" in FairClassifier(method=None)._repr_html_()
+    with pytest.raises(TypeError, match="method=None is no Method, so it has no method__mu"):
+        FairClassifier().set_params(method=None, method__mu=1.0)

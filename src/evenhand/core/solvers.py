@@ -364,7 +364,7 @@ SOLVERS: dict[str, SolverRecord] = {
     "soft_rate": SolverRecord(AGDPlus(), SoftRatePath()),
     "cost_sensitive": SolverRecord(AGDPlus(), CostSensitivePath()),
 }
-"""Solvers by the name of ``FairClassifier(solver=...)``."""
+"""Solvers by the name of ``Method(solver=...)``."""
 
 
 def minimize_loss(

@@ -40,6 +40,9 @@ class AveragedClassifier:
         The mixture's expected figures.
     random_state : int, RandomState or None, default=None
         Seed of the draws. An integer gives the same draws at each call, for rows in the same order.
+    feasible : bool, optional
+        Whether the target is reached, as surely as it was asked for; by default, whether ``rate``
+        reaches it.
 
     Attributes
     ----------
@@ -55,7 +58,7 @@ class AveragedClassifier:
         Expected ratio of the groups' rates, and expected accuracy, on the rows the mixture was
         chosen on.
     feasible_ : bool
-        Whether ``rate_`` reaches τ, up to rounding.
+        Whether τ is reached, with the confidence that was asked for.
 
     Examples
     --------
@@ -76,13 +79,14 @@ class AveragedClassifier:
         rate: float,
         accuracy: float,
         random_state: Any = None,
+        feasible: bool | None = None,
     ) -> None:
         self.estimators_, self.tau, self.random_state = list(estimators), tau, random_state
         self.weights_ = np.asarray(weights, dtype=np.float64)
         self.classes_ = self.estimators_[0].classes_
         self.points_: list[Point] = [model.point_ for model in self.estimators_]
         self.rate_, self.accuracy_ = rate, accuracy
-        self.feasible_ = rate >= tau - ROUNDING
+        self.feasible_ = bool(rate >= tau - ROUNDING if feasible is None else feasible)
 
     @property
     def needs_group(self) -> bool:

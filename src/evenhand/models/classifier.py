@@ -62,7 +62,8 @@ def _refuse_moved(params: Iterable[str]) -> None:
         if name in USUAL.get_params():
             raise TypeError(
                 f"{name} is a parameter of the method: FairClassifier(method=Method({name}=...)), "
-                f"or set_params(method__{name}=...), with `from evenhand import Method`."
+                f"or set_params(method__{name}=...), in a pipeline classifier__method__{name}=..., "
+                "with `from evenhand import Method`."
             )
 
 
@@ -325,8 +326,11 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         _refuse_moved(params)
         changes = {k: v for k, v in params.items() if k.startswith("method__")}
         if changes:
+            method = params.get("method", self.method)
+            if not isinstance(method, Method):
+                raise TypeError(f"method={method!r} is no Method, so it has no {min(changes)}.")
             # The record may be another estimator's as well.
-            method = clone(params.get("method", self.method))
+            method = clone(method)
             params["method"] = method.set_params(
                 **{k.removeprefix("method__"): v for k, v in changes.items()}
             )
@@ -337,7 +341,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         random = self.selection != "train" or self.confidence == "certified"
-        tags.non_deterministic = self.method.noise or random
+        tags.non_deterministic = getattr(self.method, "noise", False) or random
         return tags
 
     @property
@@ -590,7 +594,13 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         if mixture is None:
             aimed._choose()  # says that tau is out of reach
             return AveragedClassifier(
-                [aimed], [1.0], target, aimed.rate_, aimed.accuracy_, self.random_state
+                [aimed],
+                [1.0],
+                target,
+                aimed.rate_,
+                aimed.accuracy_,
+                self.random_state,
+                aimed.feasible_,
             )
         rates = self.fitted_.target.value(counts[:, : len(points.groups)])
         accuracies = overall_accuracy(counts)

@@ -47,7 +47,7 @@ from evenhand.tables.parse import (
     repeated_identifier,
     siblings,
 )
-from evenhand.tables.telling import Target, draw_rows, look_like_codes, targets, telling
+from evenhand.tables.telling import Told, draw_rows, look_like_codes, targets, telling
 
 __all__ = ["ColumnPlan", "TableEncoder"]
 
@@ -603,7 +603,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         readings: dict[str, Reading],
         held: Mapping[str, NDArray[Any]],
-        label: Sequence[Target],
+        label: Sequence[Told],
         groups: Mapping[str, pd.Series],
     ) -> None:
         """Find inputs that tell the label or a sensitive column, and numbers that may be codes.

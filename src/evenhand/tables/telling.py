@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["Target", "draw_rows", "look_like_codes", "targets", "telling"]
+__all__ = ["Told", "draw_rows", "look_like_codes", "targets", "telling"]
 
 # So many rows are looked at, drawn evenly.
 MOST_ROWS = 20_000
@@ -30,7 +30,7 @@ MOST_CODES = 50
 COUNTED = 0.9
 
 
-class Target(NamedTuple):
+class Told(NamedTuple):
     """Something that a column may tell: which rows have it, and its name if it is one of many."""
 
     rows: NDArray[np.bool_]
@@ -42,7 +42,7 @@ def draw_rows(n: int) -> NDArray[np.intp]:
     return np.random.default_rng(0).choice(n, min(n, MOST_ROWS), replace=False)
 
 
-def targets(values: NDArray[Any]) -> list[Target]:
+def targets(values: NDArray[Any]) -> list[Told]:
     """Give what there is to tell of a column.
 
     Parameters
@@ -52,7 +52,7 @@ def targets(values: NDArray[Any]) -> list[Target]:
 
     Returns
     -------
-    list of Target
+    list of Told
         One of two values, each of several, and of a number with many values whether it is above
         each of 19 quantiles.
     """
@@ -60,28 +60,28 @@ def targets(values: NDArray[Any]) -> list[Target]:
     sizes = np.bincount(codes[codes >= 0], minlength=len(levels))
     if values.dtype.kind == "f" and len(levels) > MOST_VALUES:
         edges = np.unique(np.nanquantile(values, np.linspace(0.05, 0.95, 19)))
-        found = [Target(values > edge, f"more than {edge:g}") for edge in edges.tolist()]
+        found = [Told(values > edge, f"more than {edge:g}") for edge in edges.tolist()]
     else:
         largest = np.argsort(-sizes, kind="stable")[: 1 if len(levels) == 2 else MOST_VALUES]
         several = len(levels) > 2
-        found = [Target(codes == k, str(levels[k]) if several else None) for k in largest.tolist()]
+        found = [Told(codes == k, str(levels[k]) if several else None) for k in largest.tolist()]
     return [t for t in found if FEWEST_ROWS <= t.rows.sum() <= len(values) - FEWEST_ROWS]
 
 
-def telling(values: NDArray[Any], told: Sequence[Target]) -> tuple[float, Target] | None:
+def telling(values: NDArray[Any], told: Sequence[Told]) -> tuple[float, Told] | None:
     """Say which of several things a column tells best, and with which AUC.
 
     Parameters
     ----------
     values : ndarray
         The column: codes of a category, -1 where missing; or a number, NaN where missing.
-    told : sequence of Target
+    told : sequence of Told
         What it may tell.
     """
     numbers = values.dtype.kind == "f"
     if not told or (numbers and np.isnan(values).all()):
         return None
-    found: list[tuple[float, Target]] = []
+    found: list[tuple[float, Told]] = []
     if numbers:
         values, ranks = _binned(values)
         found = [(_auc_of_ranks(ranks, target.rows), target) for target in told]
@@ -132,14 +132,14 @@ def _auc_of_codes(codes: NDArray[np.intp], target: NDArray[np.bool_]) -> float:
     return sum(found) / 2
 
 
-def look_like_codes(values: NDArray[np.float64], told: Sequence[Target]) -> bool:
+def look_like_codes(values: NDArray[np.float64], told: Sequence[Told]) -> bool:
     """Say whether numbers look like codes: few, whole, with gaps, and no order in the label.
 
     Parameters
     ----------
     values : ndarray of float64
         The numbers, NaN where missing.
-    told : sequence of Target
+    told : sequence of Told
         The labels.
     """
     known = ~np.isnan(values)

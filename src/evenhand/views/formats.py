@@ -42,8 +42,9 @@ def ratio_text(x: float | None, tau: float) -> str:
 
 
 def tau_text(tau: float) -> str:
-    """Write a target with two digits, or three if it has them."""
-    return fixed(tau, 2 if abs(100 * tau - floor(100 * tau + 0.5)) < 1e-9 else 3)
+    """Write a target with two digits, or three or four if it has them."""
+    whole = (d for d in (2, 3) if abs(10**d * tau - floor(10**d * tau + 0.5)) < 1e-9)
+    return fixed(tau, next(whole, 4))
 
 
 def thousands(n: float) -> str:

@@ -101,11 +101,7 @@ def audit(
         the selection rate alone; it is False also if that cannot be judged, and ``judged`` then as
         well. ``not_judged`` names the rates whose ratio cannot be judged.
     """
-    if label is None and prediction is None:
-        raise ValueError("name a column of labels or of predictions, or both.")
-    if favourable_label is not None and (label is None or prediction is None):
-        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
-    check_roles(label, sensitive)
+    _check_columns(label, prediction, sensitive, favourable_label)
     missing = MissingWords.chosen(na, keep_na)
     named = [c for c in (label, prediction) if c is not None]
     check_words(as_frame(X), [*sensitive, *named], missing)
@@ -169,6 +165,20 @@ def audit(
         )
     _add_verdict(report, every[sizes > 0] if small else None)
     return report
+
+
+def _check_columns(
+    label: str | None,
+    prediction: str | None,
+    sensitive: Sequence[str],
+    favourable_label: str | None,
+) -> None:
+    """Refuse columns that leave nothing to compare, or have two roles."""
+    if label is None and prediction is None:
+        raise ValueError("name a column of labels or of predictions, or both.")
+    if favourable_label is not None and (label is None or prediction is None):
+        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
+    check_roles(label, sensitive)
 
 
 class _Rows(NamedTuple):

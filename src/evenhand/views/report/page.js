@@ -30,7 +30,10 @@
     return x < tau ? "just below " + tauText(tau) : text;
   }
   const tauText = (tau) =>
-    fixed(tau, Math.abs(100 * tau - Math.floor(100 * tau + 0.5)) < 1e-9 ? 2 : 3);
+    fixed(tau, [2, 3].find((d) => {
+      const parts = 10 ** d * tau;
+      return Math.abs(parts - Math.floor(parts + 0.5)) < 1e-9;
+    }) ?? 4);
   const thousands = (n) => String(Math.floor(n + 0.5)).replace(/\B(?=(\d{3})+$)/g, ",");
   const fill = (name, values) => model.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
   function scaled(value, low, high) {
