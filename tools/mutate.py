@@ -63,6 +63,7 @@ MODULES = {
 }
 # Lines as some mutants have them, which give the same answers.
 EQUIVALENT = {
+    "if (self.faster is None):": "which of two ways to share the same work among the cores",
     "inverse = np.linalg.pinv(units @ units.T, rcond=1e-8, hermitian=(False))": (
         "a faster way to the same inverse of a symmetric matrix"
     ),

@@ -13,7 +13,7 @@ from evenhand.core.multipliers import CostSensitivePath, SoftRatePath, Walk
 from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.rates import RATES
 from evenhand.core.solvers import SOLVERS, AGDPlus, minimize_loss, solve
-from evenhand.core.updates import normal
+from evenhand.core.updates import RULES, normal
 from evenhand.engines.memory import make_oracle
 
 PATHS = {name: record.path for name, record in SOLVERS.items() if record.path is not None}
@@ -242,3 +242,18 @@ def test_walks_where_nothing_can_be_compared(name):
         model = fit(X, y, z, solver=name, notion="equal_opportunity", init=init, max_iter=20)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("name", ["soft_rate", "cost_sensitive"])
+def test_a_walk_ends_nearer_to_parity_than_it_began(name):
+    X, y, z = make_problem()
+    oracle = make_oracle(X, y, z, notion=NOTIONS["statistical_parity"](2), l2=1e-4)
+    start, _ = minimize_loss(
+        oracle, np.zeros(oracle.n_weights), max_iter=100, callback=lambda i: None
+    )
+    run = SOLVERS[name].run(
+        oracle, start, rule=RULES["modified"], schedule=lambda t: 0.1, max_iter=40, step=None
+    )
+    rates = [float(RATES["selection_rate"].ratio(i.moments.counts[:2])) for i in run]
+    assert rates[0] < 0.6
+    assert rates[-1] > rates[0] + 0.2

@@ -1,5 +1,6 @@
 """Every rate, any number of groups, quantities, several notions at once."""
 
+import inspect
 import itertools
 
 import numpy as np
@@ -30,6 +31,7 @@ from evenhand.core.rates import EQUALIZED_ODDS, RATES, WorstRate
 from evenhand.core.row_sums import Guess, guess_one_of_many, guess_one_of_two
 from evenhand.core.updates import modified, normal
 from evenhand.engines.memory import make_oracle
+from evenhand.models.method import Method
 
 METRICS = {
     "statistical_parity": "statistical_rate",
@@ -450,3 +452,9 @@ def test_chance_is_not_better_than_chance(name):
     assert not NOTIONS[name](2).eligible(counts, 0.01)
     counts[:, 1, 1] += 1
     assert NOTIONS[name](2).eligible(counts, 0.01)
+
+
+@pytest.mark.parametrize("name", NOTION_NAMES)
+def test_the_usual_degree_is_that_of_the_method(name):
+    (degree,) = inspect.signature(NOTIONS[name]).parameters.values()
+    assert degree.default == Method().degree == 2

@@ -321,3 +321,16 @@ def test_error_of_a_ratio_of_many_groups():
         term = np.sort(1 / (hits + 0.5) - 1 / (rows + 0.5))
         found = RATES["selection_rate"].log_ratio_error(counts)
         assert float(found) == pytest.approx(term[-2:].sum() ** 0.5)
+
+
+@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_a_rate_of_one_label_among_many_is_that_of_two(name, label):
+    """The label against all the others together, counted by hand."""
+    counts = np.random.default_rng(label).integers(1, 40, size=(4, 3, 3))
+    is_it = np.arange(3) == label
+    of_two = np.empty((4, 2, 2))
+    for y, p in np.ndindex(2, 2):
+        of_two[:, y, p] = counts[:, is_it == y][:, :, is_it == p].sum(axis=(1, 2))
+    found = RATES[name].of_label(label, 3).per_group(counts)
+    np.testing.assert_allclose(found, RATES[name].per_group(of_two))
