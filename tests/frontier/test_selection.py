@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 
 from evenhand import FairClassifier, FairnessWarning
 from evenhand.core.metrics import group_counts
-from evenhand.core.rates import RATES
+from evenhand.core.rates import EQUALIZED_ODDS, RATES, WorstRate
 from evenhand.core.targets import Target
 from evenhand.frontier.bounds import (
     clopper_pearson,
@@ -733,8 +733,6 @@ def interrupt_at(monkeypatch, call):
 
 
 def test_several_rates_cost_no_more_confidence():
-    from evenhand.core.rates import EQUALIZED_ODDS
-
     counts = np.random.default_rng(0).integers(50, 100, (5, 3, 2, 2)).astype(float)
     each = [ratio_bound(counts, part, 0.05) for part in EQUALIZED_ODDS.components]
     np.testing.assert_array_equal(ratio_bound(counts, EQUALIZED_ODDS, 0.05), np.minimum(*each))
@@ -925,3 +923,11 @@ def test_beyond_its_last_point_a_fold_answers_with_that():
     counts = np.concatenate([some_counts(rng, 3, 2, 50), np.zeros((1, 2, 2, 2))])
     pooled = pool_folds(frontier, [(fold, counts)])
     np.testing.assert_array_equal(pooled[-2], counts[2])
+
+
+def test_no_more_than_its_whole_target_can_be_relied_on():
+    counts = np.full((2, 2, 2), 10**6)
+    both = WorstRate("both", EQUALIZED_ODDS.components, (1.0, 0.5))
+    assert 0.99 < lower_ratio(counts, both, 1.0) < 1
+    strict = WorstRate("both", EQUALIZED_ODDS.components, (0.5, 0.5))
+    assert lower_ratio(counts, strict, 1.0) == 1

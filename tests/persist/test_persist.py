@@ -725,6 +725,7 @@ class TestFactsAndShapes:
             (array("kept.iterate", lambda v: v[:, :-1]), "kept.iterate has the shape"),
             (array("kept.iterate", lambda v: v * np.nan), "kept.iterate has values that are no"),
             (array("kept.row", lambda v: v + 10**6), "kept.row has numbers that are not"),
+            (array("kept.row", lambda v: v * 0 - 2), "kept.row has numbers that are not"),
             (array("inputs", lambda v: v * 0), "one of them twice"),
             (array("trajectory.counts", lambda v: v[:, :, 0]), "trajectory.counts has the shape"),
             (array("trajectory.loss_c", lambda v: v[:, None]), "trajectory.loss_c has the shape"),

@@ -163,6 +163,8 @@ def make_coding(
     classes = classes[rising(classes, "y")]
     classes = classes if label_dtype is None else classes.astype(label_dtype)
     check_classification_targets(classes)
+    for label in classes.tolist():
+        str(label).encode()  # half a character is refused here, not when a model is saved
     levels, codes = group_codes(groups.index.to_series())
     size = np.zeros(len(levels), dtype=np.intp)
     size[codes] = groups.to_numpy()
