@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench track peers holds methods reproduce clean
+.PHONY: demo test test-all lint format types docs bench track picture peers holds methods reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -41,6 +41,10 @@ bench: $(VENV)/.bench
 
 track: $(VENV)/.track
 	$(BIN)/python -m pytest -q --benchmark-autosave benchmarks/track_parts.py $(TRACK_ARGS)
+
+# The README's picture: the frontier on test data, with fairlearn and OxonFair beside it.
+picture: $(VENV)/.bench
+	$(BIN)/python benchmarks/frontier.py
 
 peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers.py

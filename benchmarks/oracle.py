@@ -67,7 +67,7 @@ def sparse_table(n_rows, seed=0):
 def adult():
     s = encoded_split(load_adult(), random_state=0)
     z = (s.z_train == "Male").to_numpy().astype(int)
-    rows = merge_alike(code_rows(s.X_train.to_numpy(), s.y_train, z, None, None, None))
+    rows = merge_alike(code_rows(s.X_train.to_numpy(), s.y_train, z))
     return csr_matrix(rows.X), rows.y, rows.z, rows.weight
 
 

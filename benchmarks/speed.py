@@ -74,7 +74,7 @@ def main():
         for _ in range(repeats):
             ours.append(seconds(lambda m=model, X=X, y=y, z=z: m.fit(X, y, sensitive_features=z)))
             theirs.append(seconds(lambda m=plain, X=X, y=y: m.fit(X, y)))
-        rows = merge_alike(code_rows(X, y, z, None, None, None))
+        rows = merge_alike(code_rows(X, y, z))
         notion = NOTIONS["statistical_parity"](2)
         oracle = make_oracle(rows.X, rows.y, rows.z, notion=notion, sample_weight=rows.weight)
         w, u = np.zeros(oracle.n_weights), np.zeros(oracle.n_adversary)

@@ -1,7 +1,5 @@
 """Files that are there whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
@@ -10,8 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-__all__ = ["write_atomically"]
 
 
 def write_atomically(

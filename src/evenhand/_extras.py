@@ -1,7 +1,5 @@
 """Versions for a bug report, the error for a missing extra, and documentation that is said once."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Callable, Mapping
@@ -9,8 +7,6 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from inspect import cleandoc, isclass, isfunction
 from typing import Any, TypeVar
-
-__all__ = ["documented", "import_extra", "package_version", "show_versions"]
 
 _T = TypeVar("_T")
 
@@ -62,14 +58,15 @@ def import_extra(module: str, extra: str) -> Any:
         ) from error
 
 
-def documented(shared: str) -> Callable[[_T], _T]:
+def documented(shared: str | None) -> Callable[[_T], _T]:
     """Write out, in the docstring of a function or a class, what many share and is said once.
 
     Parameters
     ----------
-    shared : str
-        Entries of a list of parameters, attributes or errors, as they are in a docstring. There, a
-        line of their names with commas between them and nothing indented below stands for them.
+    shared : str or None
+        Entries of a list of parameters, attributes or errors, as they are in a docstring, or a
+        docstring that has them. Elsewhere, a line of their names with commas between them and
+        nothing indented below stands for them.
 
     Returns
     -------
@@ -77,8 +74,8 @@ def documented(shared: str) -> Callable[[_T], _T]:
         The decorator; of a class it completes the methods' docstrings, too.
     """
     entries: dict[str, list[str]] = {}
-    for line in cleandoc(shared).splitlines():
-        if not line.startswith(" "):
+    for line in cleandoc(shared or "").splitlines():
+        if line and not line.startswith(" "):
             entry = entries[line.partition(" : ")[0]] = []
         entry.append(line)
 
@@ -97,5 +94,5 @@ def _write_out(doc: str, entries: Mapping[str, list[str]]) -> str:
     for i in reversed(range(len(lines) - 1)):
         names = lines[i].split(", ")
         if entries.keys() >= set(names) and not lines[i + 1].startswith(" "):
-            lines[i : i + 1] = [line for name in names for line in entries[name]]
+            lines[i : i + 1] = ["\n".join(entries[name]).rstrip() for name in names]
     return "\n".join(lines[:-1])

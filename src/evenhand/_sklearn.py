@@ -4,8 +4,6 @@ If a version of scikit-learn has no such function any more, importing evenhand s
 versions that have it.
 """
 
-from __future__ import annotations
-
 from evenhand._extras import package_version
 
 try:

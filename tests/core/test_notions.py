@@ -403,6 +403,35 @@ def test_at_of_several_notions_takes_one_number():
         model.at([0.8, 0.9])
 
 
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("demographic_parity", "statistical_parity"),
+        ("disparate_impact", "statistical_parity"),
+        ("adverse_impact_ratio", "statistical_parity"),
+        ("equalised_odds", "equalized_odds"),
+    ],
+)
+def test_the_fields_other_words_name_the_same_notion(word, name):
+    assert find_notion(word).name == name
+    assert find_notion([word, "accuracy_parity"]).name == f"{name} and accuracy_parity"
+    with pytest.raises(ValueError, match="names a notion twice"):
+        find_notion([word, name])
+    X, y, z = make_problem()
+    ours, theirs = (FairClassifier(n).fit(X, y, sensitive_features=z) for n in (name, word))
+    assert theirs.notion == word
+    np.testing.assert_array_equal(theirs.coef_, ours.coef_)
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [("calibration", "is about scores"), ("four_fifths_rule", "'statistical_parity' with tau=0.8")],
+)
+def test_words_that_are_no_notion_say_what_to_use(word, says):
+    with pytest.raises(ValueError, match=says):
+        find_notion(word)
+
+
 def test_joint_notion_by_its_parts():
     joint = find_notion(["equal_opportunity", "equalized_odds"], taus=[0.4, 0.8])
     # Equal opportunity is in both, and the stricter target counts.

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from evenhand import FairnessWarning
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES
+from evenhand.core.targets import Target
 from evenhand.peers import _base, _baselines
 from evenhand.peers._baselines import (
     AccuracyOnly,
@@ -155,7 +156,7 @@ def test_best_pair_is_that_of_all_pairs(name, tau):
             weight = rng.integers(1, 3, n).astype(float)
             curves.append(_baselines._eligible(group_curve(score, y, weight), rate, 0.05))
         a, b = curves
-        i, j, feasible = best_pair(a, b, rate, tau)
+        i, j, feasible = best_pair(a, b, Target(rate, tau))
         counts = np.stack([a.counts[i], b.counts[j]])
         best, highest = all_pairs(a, b, rate, tau)
         assert feasible == (best >= 0)
@@ -171,8 +172,8 @@ def test_a_ratio_of_exactly_tau_reaches_it():
     a, b = (
         Curve(np.zeros(1), np.array([[[100.0 - k, 0.0], [0.0, k]]])) for k in (36, 45)
     )  # 0.36 to 0.45 is 0.8, while 0.8 × 0.45 exceeds 0.36 in floats
-    assert best_pair(a, b, rate, 0.8) == (0, 0, True)
-    assert best_pair(a, b, rate, 0.81) == (0, 0, False)
+    assert best_pair(a, b, Target(rate, 0.8)) == (0, 0, True)
+    assert best_pair(a, b, Target(rate, 0.81)) == (0, 0, False)
 
 
 @pytest.mark.parametrize("notion", ["statistical_parity", "false_discovery", "true_positive_rate"])

@@ -13,13 +13,14 @@ from typer.testing import CliRunner
 from evenhand.cli.app import app
 from evenhand.core.groups import as_binary, group_codes, zero_one
 from evenhand.core.rates import RATES, wilson_interval
+from evenhand.core.targets import COMPARISONS, Target
 from evenhand.models.inputs import bin_names
 from evenhand.models.method import Method
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.compare import compare_methods, dataset_frame
 from evenhand.workflow.counting import best_cut
 from evenhand.workflow.labels import as_label, favourable_label
-from evenhand.workflow.missing_answers import is_firm, rate_ends
+from evenhand.workflow.missing_answers import is_firm, rate_ends, unknown_labels
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import train as train_table
 
@@ -293,7 +294,8 @@ class TestMissingLabels:
         if name == "accuracy":
             counts[:, :, 0] = 0
         gone = np.array([[2, 3], [0, 1]])
-        low, high = rate_ends(RATES[name], counts, gone)
+        ends = rate_ends(RATES[name], counts, unknown_labels(name, gone))
+        low, high = map(RATES[name].per_group, ends)
         for j in range(2):
             found = []
             first, second = (0, gone[j].sum()) if name == "accuracy" else gone[j]
@@ -305,14 +307,37 @@ class TestMissingLabels:
             assert (low[j], high[j]) == (min(found), max(found))
 
     def test_a_side_of_tau_is_firm(self):
-        two, half = np.array([0.36, 0.45]), np.array([0.5, 0.5])
-        assert is_firm(two, two, 0.8)
-        assert is_firm(two, two, 0.81)
-        assert not is_firm(two, np.array([0.36, 0.46]), 0.8)
-        assert is_firm(two, np.array([0.36, 0.46]), 0.85)
-        assert not is_firm(two, np.array([0.46, 0.45]), 0.85)
-        assert not is_firm(half * 0, half, 0.8)
-        assert not is_firm(half * 0, half * 0, 0.8)
+        def firm(low, high, tau):
+            ends = ([[[100 - n, 0], [0, n]] for n in hits] for hits in (low, high))
+            return is_firm(
+                Target(RATES["selection_rate"], tau), *(np.array(c, dtype=float) for c in ends)
+            )
+
+        assert firm([36, 45], [36, 45], 0.8)
+        assert firm([36, 45], [36, 45], 0.81)
+        assert not firm([36, 45], [36, 46], 0.8)
+        assert firm([36, 45], [36, 46], 0.85)
+        assert not firm([36, 45], [46, 45], 0.85)
+        assert not firm([0, 0], [50, 50], 0.8)
+        assert not firm([0, 0], [0, 0], 0.8)
+
+    def test_another_comparison_needs_no_other_code(self, monkeypatch):
+        """A difference, as another way in which groups are compared: less is fairer."""
+        monkeypatch.setitem(COMPARISONS, "difference", lambda rate, c: -rate.difference(c))
+        frame = rows(
+            a=[(60, {"y": 1, "p": 1}), (40, {"y": 0, "p": 0})],
+            b=[(50, {"y": 1, "p": 1}), (50, {"y": 0, "p": 0})],
+        )
+        ask = {"label": "y", "prediction": "p", "sensitive": ["g"], "comparison": "difference"}
+        found = audit_table(frame, tau=-0.11, **ask)
+        assert found["ratios"]["selection_rate"] == pytest.approx(-0.1)
+        assert found["passed"]
+        assert not audit_table(frame, tau=-0.09, **ask)["passed"]
+        # Of b 2 to 52 of 100 could be favourable, of a 60: at least 8 apart, at most 58.
+        frame.loc[(frame.g == "b") & (np.arange(200) % 100 < 48), "p"] = None
+        frame.loc[198:, "p"] = None
+        for tau, judged in ((-0.07, True), (-0.09, False), (-0.57, False), (-0.59, True)):
+            assert audit_table(frame, tau=tau, **ask)["judged"] == judged
 
 
 class TestLabelsAloneForSomeRows:

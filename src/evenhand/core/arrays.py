@@ -1,14 +1,10 @@
 """NumPy's functions and those of a library whose arrays live elsewhere, by the same names."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["FloatArray", "like", "namespace"]
 
 FloatArray = NDArray[Any]
 """Numbers of any precision, in NumPy's arrays or in those of a library that has its names."""

@@ -1,7 +1,5 @@
 """Regularisers: how far apart the groups are at weights w, as a smooth function with a gradient."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -9,8 +7,6 @@ import numpy as np
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import Rate
-
-__all__ = ["CellSums", "Gap", "LinearGap", "PrintedDiscoveryGap", "SoftRateGap"]
 
 READINGS = ("corrected", "printed")
 

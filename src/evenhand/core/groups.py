@@ -1,7 +1,5 @@
 """Groups and labels as users write them: one group per row, in order, and labels as 0 and 1."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -12,8 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-
-__all__ = ["group_codes"]
 
 
 @contextmanager

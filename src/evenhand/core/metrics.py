@@ -1,7 +1,5 @@
 """Metrics in the manner of scikit-learn: counts and rates per group, ratios and differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -17,8 +17,6 @@ makes of it a problem that :func:`evenhand.core.solvers.solve` can be given. Wha
 data are the oracle's moments, those of other labels, weights or gaps.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -30,8 +28,6 @@ from evenhand.core.gaps import CellSums, SoftRateGap
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.rates import Rate
-
-__all__ = ["CostSensitivePath", "Path", "SoftRatePath", "Walk"]
 
 FloatArray = NDArray[Any]
 

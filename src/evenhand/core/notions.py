@@ -12,8 +12,6 @@ A notion is a record of three things:
 Nothing else in the package knows which notions exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,24 +22,6 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray, namespace
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
 from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
-
-__all__ = [
-    "NOTIONS",
-    "Joint",
-    "Notion",
-    "accuracy_parity",
-    "equal_opportunity",
-    "equalized_odds",
-    "false_discovery",
-    "false_negative_parity",
-    "false_omission",
-    "find_notion",
-    "negative_predictive_parity",
-    "predictive_equality",
-    "predictive_parity",
-    "statistical_parity",
-    "true_negative_parity",
-]
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 
@@ -90,7 +70,7 @@ class Notion:
     degree: int | None = None
 
     @property
-    def components(self) -> tuple[Notion, ...]:
+    def components(self) -> tuple["Notion", ...]:
         """The notion itself, as :class:`Joint` has several."""
         return (self,)
 
@@ -99,7 +79,7 @@ class Notion:
         """Share of τ that it must reach, as :class:`Joint` has several."""
         return (1.0,)
 
-    def of_label(self, label: int, n_labels: int) -> Notion:
+    def of_label(self, label: int, n_labels: int) -> "Notion":
         """Give the same notion with one of many labels as the favourable one."""
         return replace(self, rate=self.rate.of_label(label, n_labels), favourable=label)
 
@@ -344,6 +324,30 @@ NOTIONS: dict[str, Callable[[int], AnyNotion]] = {
 }
 """Notions by name; each is made for a degree of the adversary."""
 
+SYNONYMS = {
+    "demographic_parity": "statistical_parity",
+    "disparate_impact": "statistical_parity",
+    "adverse_impact_ratio": "statistical_parity",
+    "equalised_odds": "equalized_odds",
+}
+"""Other words of the field for some of the notions."""
+
+_NO_NOTIONS = {
+    "calibration": "is about scores, and evenhand compares answers; 'predictive_parity' and "
+    "'negative_predictive_parity' compare how often a yes or a no is right",
+    "four_fifths_rule": "is a notion with a target; use 'statistical_parity' with tau=0.8",
+}
+
+
+def notion_name(word: str) -> str:
+    """Give the name in :data:`NOTIONS` of a notion or of one of its :data:`SYNONYMS`."""
+    name = SYNONYMS.get(word, word)
+    if name in _NO_NOTIONS:
+        raise ValueError(f"notion={word!r} {_NO_NOTIONS[name]}.")
+    if name not in NOTIONS:
+        raise ValueError(f"notion={word!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+    return name
+
 
 def find_notion(
     names: str | Sequence[str], degree: int = 2, taus: float | Sequence[float] = 1.0
@@ -353,18 +357,14 @@ def find_notion(
     Parameters
     ----------
     names : str or sequence of str
-        Names in :data:`NOTIONS`.
+        Names in :data:`NOTIONS`, or :data:`SYNONYMS` of them.
     degree : int, default=2
         Degree of the adversary's polynomial.
     taus : float or sequence of float, default=1.0
         The target of each, or of all.
     """
     single = isinstance(names, str)
-    listed = [names] if isinstance(names, str) else list(names)
-    for name in listed:
-        if name not in NOTIONS:
-            known = ", ".join(map(repr, NOTIONS))
-            raise ValueError(f"notion={name!r}; use one of {known}.")
+    listed = [notion_name(name) for name in ([names] if isinstance(names, str) else names)]
     if not listed:
         raise ValueError("notion is an empty list; name at least one notion.")
     if len(set(listed)) < len(listed):

@@ -5,8 +5,6 @@ up the blocks; :class:`Oracle` turns the total into :class:`Moments`: losses, gr
 A solver sees moments, never rows.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +28,6 @@ from evenhand.core.row_sums import (
     square_sums,
 )
 from evenhand.core.rows import Rows
-
-__all__ = ["Moments", "Oracle"]
 
 
 class Moments(NamedTuple):

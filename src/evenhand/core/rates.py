@@ -6,8 +6,6 @@ defines it; leading dimensions are free, which is how the frontier evaluates tho
 once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -15,8 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.core.arrays import FloatArray
-
-__all__ = ["RATES", "Rate"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Rate:
     is_error: bool = False
 
     @property
-    def components(self) -> tuple[Rate, ...]:
+    def components(self) -> tuple["Rate", ...]:
         """The rate itself, as :class:`WorstRate` has several."""
         return (self,)
 
@@ -62,7 +58,7 @@ class Rate:
         n_labels = 1 + max(max(cell) for cell in self.denominator)
         return len(self.denominator) == n_labels * len({y for y, _ in self.denominator})
 
-    def of_label(self, label: int, n_labels: int) -> Rate:
+    def of_label(self, label: int, n_labels: int) -> "Rate":
         """Give the same rate of one label among many against all the others together.
 
         Counts then have shape ``(..., n_groups, n_labels, n_labels)``.
@@ -96,7 +92,7 @@ class Rate:
         rate, NaN otherwise.
         """
         # Fractions are compared and divided by cross-multiplication: 36/100 to 45/100 is 0.8, while
-        # the quotient of the two quotients would be a hair less.
+        # the quotient of the two quotients would be just below.
         top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
         (low, low_b), (high, high_b) = (top[0], bottom[0]), (top[0], bottom[0])
         for t, b in zip(top[1:], bottom[1:], strict=True):
@@ -158,7 +154,7 @@ class WorstRate:
         """The ratio's name in words."""
         return f"{self.name.replace('_', ' ')} ratio"
 
-    def of_label(self, label: int, n_labels: int) -> WorstRate:
+    def of_label(self, label: int, n_labels: int) -> "WorstRate":
         """Give the same rates of one label among many against all the others together."""
         return replace(
             self, components=tuple(part.of_label(label, n_labels) for part in self.components)

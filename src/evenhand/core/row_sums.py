@@ -23,8 +23,6 @@ one vector. A notion then looks at one label c against the others: s is the log-
 :math:`\log\big(f_c / (1 - f_c)\big)`, f is :math:`f_c`, and y whether the label is c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -35,17 +33,6 @@ from scipy.sparse import issparse
 from evenhand.core.arrays import FloatArray, like, namespace
 from evenhand.core.notions import Notion
 from evenhand.core.rows import Block
-
-__all__ = [
-    "Game",
-    "Guess",
-    "Sums",
-    "cell_sums",
-    "column_size",
-    "curvature_product",
-    "row_sums",
-    "square_sums",
-]
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
 LEAST_SCORE = -700.0
@@ -71,7 +58,7 @@ class Sums:
     soft: FloatArray
     """Sum of f per group × label, flat; empty where the notion does not need it."""
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: "Sums") -> "Sums":
         return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Sums)))
 
 

@@ -5,8 +5,6 @@ A :class:`Block` is some rows at hand. :class:`Rows` are all of them, wherever t
 rows by chance and by their numbers alone, so that it can be taken wherever they are.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import add
@@ -17,8 +15,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from evenhand.core.arrays import FloatArray, like, namespace
-
-__all__ = ["Block", "Rows", "Share", "as_columns", "make_block", "row_numbers", "share_cells"]
 
 T = TypeVar("T")
 
@@ -122,7 +118,7 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def take(self, share: Share) -> Rows:
+    def take(self, share: Share) -> "Rows":
         """Take the rows of a share, where they are."""
 
     def sum(self, statistic: Callable[..., T], *args: Any) -> T:

@@ -6,8 +6,6 @@ A solver is a small frozen dataclass with ``init(w)``, which makes its state,
 ascends at the queried point with the step :math:`1/L_u`, or as ``ascend(state, u, rise)`` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -22,22 +20,6 @@ from evenhand.core.multipliers import CostSensitivePath, Path, SoftRatePath, Wal
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.updates import Rule, Schedule, normal
-
-__all__ = [
-    "SOLVERS",
-    "AGDPlus",
-    "AGDPrinted",
-    "Extragradient",
-    "GradientDescent",
-    "Iteration",
-    "Optimistic",
-    "Pace",
-    "Problem",
-    "SolverRecord",
-    "State",
-    "minimize_loss",
-    "solve",
-]
 
 FloatArray = NDArray[Any]
 

@@ -1,7 +1,5 @@
 """Targets: what is demanded of the counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +9,9 @@ from numpy.typing import ArrayLike
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import AnyRate, rate_text
 
-__all__ = ["COMPARISONS", "Target"]
-
 # How groups are compared, by name: what is measured of the counts, the larger the fairer.
 COMPARISONS: dict[str, Callable[[AnyRate, ArrayLike], FloatArray]] = {
-    "ratio": lambda rate, counts: rate.ratio(counts),
+    "ratio": lambda rate, counts: rate.ratio(counts)
 }
 
 
@@ -62,7 +58,7 @@ class Target:
         """Whether a value will do; an undefined one does not."""
         return bool(value >= self.level)
 
-    def at(self, level: float) -> Target:
+    def at(self, level: float) -> "Target":
         """Give the same demand at another level; the others stay in proportion."""
         return replace(self, level=float(level))
 

@@ -1,7 +1,5 @@
 """PyTorch's functions under NumPy's names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The record of a run: a row per iteration, and the iterates that are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -12,8 +10,6 @@ from numpy.typing import NDArray
 
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.solvers import Iteration
-
-__all__ = ["Trajectory"]
 
 
 class Trajectory:

@@ -4,16 +4,12 @@ A rule gives the direction d of the step :math:`w \leftarrow w - \eta d`, which 
 classification loss (gradient :math:`g_C`) and up the fairness objective (gradient :math:`g_F`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
-
-__all__ = ["RULES", "conflict", "modified", "normal", "power_schedule"]
 
 Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
 Schedule = Callable[[int], float]

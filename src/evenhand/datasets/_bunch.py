@@ -1,15 +1,11 @@
 """What every loader returns, and what their documentation shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
-
-__all__ = ["SHARED", "number_scaler", "pack"]
 
 SHARED = """
 data_home : str or path, optional

@@ -1,10 +1,6 @@
 """What is known of each dataset, in one place: loaders, errors and datasheets read it from here."""
 
-from __future__ import annotations
-
 from evenhand.datasets._records import Archive, Dataset, Sensitive
-
-__all__ = ["DATASETS"]
 
 _CC_BY = (
     "Creative Commons Attribution 4.0 International (CC BY 4.0), "
@@ -159,10 +155,7 @@ _RECORDS = (
                 lambda age: (age < 25) | (age > 60),
             ),
             Sensitive(
-                "marital",
-                "marital",
-                ("married", "not married"),
-                lambda status: status != "married",
+                "marital", "marital", ("married", "not married"), lambda status: status != "married"
             ),
         ),
         numbers=("age", "balance", "day", "campaign", "pdays", "previous"),

@@ -1,7 +1,5 @@
 """Labels of a given correlation with the sensitive attribute (the paper's synthetic data)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Nothing of an archive is installed, imported, run or written to disk: its hash i
 and then one member is read.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import contextlib

@@ -1,7 +1,5 @@
 """The loaders: a record and its table make inputs, labels and groups."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any, Literal

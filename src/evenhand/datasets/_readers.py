@@ -1,7 +1,5 @@
 """What an archive's file, or OpenML, holds of each dataset, to the table that evenhand knows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -10,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from evenhand.datasets._catalogue import DATASETS
-
-__all__ = ["READERS"]
 
 FromArchive = Callable[[bytes], pd.DataFrame]
 FromOpenML = Callable[[pd.DataFrame], pd.DataFrame]

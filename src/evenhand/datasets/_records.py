@@ -1,7 +1,5 @@
 """What a record of a dataset says, and the datasheet that follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """One way to split and encode, so that no encoding ever sees the test part."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

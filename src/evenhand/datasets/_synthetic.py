@@ -1,7 +1,5 @@
 """Made data: the example on which the plain update stays unfair, and tables of any size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from numbers import Integral

@@ -5,8 +5,6 @@ numbers of labels and groups are (:func:`coding_of`); with them :func:`coded` ma
 like any others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -25,23 +23,6 @@ from evenhand.core.groups import check_missing
 from evenhand.core.rows import Rows, Share, as_columns
 from evenhand.engines.coding import Coding, count_levels, group_values, make_coding, recode
 from evenhand.engines.memory import MemoryRows, canonical
-
-__all__ = [
-    "Facts",
-    "Part",
-    "PartSource",
-    "StreamRows",
-    "as_weights",
-    "check_columns",
-    "check_lengths",
-    "check_numbers",
-    "check_shape",
-    "check_weight_range",
-    "coded",
-    "coding_of",
-    "column_sizes",
-    "part_facts",
-]
 
 FloatArray = NDArray[Any]
 T = TypeVar("T")
@@ -76,7 +57,7 @@ class Facts:
     extremes: tuple[float, float]
     """Smallest positive and largest weight."""
 
-    def __add__(self, other: Facts) -> Facts:
+    def __add__(self, other: "Facts") -> "Facts":
         low, high = (
             min(self.extremes[0], other.extremes[0]),
             max(self.extremes[1], other.extremes[1]),
@@ -296,12 +277,7 @@ def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **optio
         per_weight = total / squares if survey else 1 / mean if mean < 1 else 1.0
     text = str if facts.label_kinds == {"U"} else None  # as in memory
     return make_coding(
-        facts.labels,
-        facts.groups,
-        label_dtype=text,
-        dtype=dtype,
-        per_weight=per_weight,
-        **options,
+        facts.labels, facts.groups, label_dtype=text, dtype=dtype, per_weight=per_weight, **options
     )
 
 
@@ -360,7 +336,7 @@ class StreamRows(Rows):
                 rows = _rows(X, cell, weight, self._coding, start)
                 yield rows if self._share is None else rows.take(self._share)
 
-    def take(self, share: Share) -> StreamRows:
+    def take(self, share: Share) -> "StreamRows":
         """Take the rows of a share; they are picked at every pass."""
         other = copy(self)
         other._share = share

@@ -6,8 +6,6 @@ chunks which number each value has; :func:`recode` gives the rows of a chunk the
 in memory is one chunk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +16,6 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from evenhand.core.groups import check_missing, crossed, group_codes, only_text, rising
-
-__all__ = [
-    "Coding",
-    "compared_groups",
-    "count_levels",
-    "group_values",
-    "joined",
-    "listed",
-    "make_coding",
-    "named",
-    "recode",
-]
 
 # A number with more distinct values than this is a quantity, not a group.
 MAX_GROUP_VALUES = 20

@@ -1,7 +1,5 @@
 """Rows in the partitions of Dask collections: sums are found where the partitions are."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -32,17 +30,6 @@ from evenhand.engines.chunks import (
 )
 from evenhand.engines.coding import Coding
 from evenhand.engines.memory import MemoryRows
-
-__all__ = [
-    "DaskRows",
-    "compute",
-    "dask_facts",
-    "dask_parts",
-    "dask_score",
-    "drawn",
-    "on_partitions",
-    "persist",
-]
 
 T = TypeVar("T")
 
@@ -203,7 +190,7 @@ class DaskRows(Rows):
         found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
         return np.concatenate(compute(*found, optimize_graph=False), axis=-1, out=out)
 
-    def take(self, share: Share) -> DaskRows:
+    def take(self, share: Share) -> "DaskRows":
         """Copy the rows of a share, where they are."""
         other = copy(self)
         taken = persist(*(delayed(MemoryRows.take, pure=True)(rows, share) for rows in self._rows))

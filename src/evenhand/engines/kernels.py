@@ -1,7 +1,5 @@
 """One registry: which functions have a faster version, for whose arrays, and from which size on."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,16 +7,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
-
-__all__ = [
-    "LIMITS",
-    "Limits",
-    "can_compile",
-    "faster_version",
-    "find_faster",
-    "has_numba",
-    "has_triton",
-]
 
 
 @dataclass(frozen=True)

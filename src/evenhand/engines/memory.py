@@ -1,7 +1,5 @@
 """Rows in memory, summed block by block on all cores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import pairwise
@@ -16,8 +14,6 @@ from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, as_columns, make_block
 from evenhand.engines.kernels import LIMITS, Limits, can_compile, faster_version, find_faster
 from evenhand.engines.threads import cores
-
-__all__ = ["MemoryRows", "canonical", "make_oracle"]
 
 T = TypeVar("T")
 
@@ -124,7 +120,7 @@ class MemoryRows(Rows):
 
         return reduce(join, cores.map(task, tasks))
 
-    def take(self, share: Share) -> MemoryRows:
+    def take(self, share: Share) -> "MemoryRows":
         """Copy the rows of a share."""
         rows = np.flatnonzero(share.of(self.start, self.n_samples))
         columns = [None if c is None else c[rows] for c in self.columns]

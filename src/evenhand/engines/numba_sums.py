@@ -6,8 +6,6 @@ cache. Logarithms are of products of many rows' :math:`1 + e^{-|s|}`, so that a 
 exponential for the classifier and one for each adversary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +15,6 @@ from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import LEAST_SCORE, Game, Recode, Sums
-
-__all__ = ["compiled_sums"]
 
 # Rows whose scores are found before their products with X: few enough that X stays in cache.
 FEW, CACHED_BYTES = 256, 1 << 18

@@ -1,7 +1,5 @@
 """Parquet files as parts of a table, a row group each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,8 +13,6 @@ import pyarrow.parquet as pq
 
 from evenhand.core.arrays import FloatArray
 from evenhand.engines.chunks import Part, PartSource
-
-__all__ = ["find_files", "parquet_parts"]
 
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)

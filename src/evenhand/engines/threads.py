@@ -1,7 +1,5 @@
 """Threads for the cores that fits may use."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,8 +9,6 @@ from threading import Lock, RLock, get_ident
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
-
-__all__ = ["cores"]
 
 T = TypeVar("T")
 

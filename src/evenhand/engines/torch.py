@@ -1,7 +1,5 @@
 """Rows in PyTorch tensors, on any device."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -19,8 +17,6 @@ from evenhand.core.rows import Block, Rows, Share, make_block
 from evenhand.engines.chunks import Facts, check_columns, check_shape
 from evenhand.engines.coding import Coding, count_levels
 from evenhand.engines.kernels import faster_version, find_faster, has_triton
-
-__all__ = ["TorchRows", "as_plain", "check_tensor", "tensor_columns", "tensor_facts"]
 
 T = TypeVar("T")
 
@@ -180,7 +176,7 @@ class TorchRows(Rows):
         found = [_to_numpy(statistic(block, *args)) for block in self.blocks]
         return np.concatenate(found, axis=-1, out=out)
 
-    def take(self, share: Share) -> TorchRows:
+    def take(self, share: Share) -> "TorchRows":
         """Copy the rows of a share, on the device."""
         rows = torch.as_tensor(share.of(0, self.n_samples)).to(self.X.device)
         columns = [None if c is None else c[rows] for c in self.columns]

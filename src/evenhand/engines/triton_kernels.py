@@ -19,8 +19,6 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.row_sums import Game, Sums
 from evenhand.core.torch_numpy import like
 
-__all__ = ["fused_counts", "fused_sums", "is_fusible"]
-
 # Inputs in a tile, least and most rows in it, and rows of a program; found by trial on an H200. A
 # program is one warp, whose threads have a column's rows to themselves: no one waits for another.
 TILE, LEAST_ROWS, MOST_ROWS, PROGRAM_ROWS = 512, 4, 32, 1024

@@ -11,8 +11,6 @@ with :math:`B^{-1}` the quantile of the beta distribution, are each on the wrong
 :math:`p_j` with probability ε at most.
 """
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np
@@ -144,8 +142,8 @@ def margin_of(confidence: float | None) -> float:
 
     .. math:: \Phi^{-1}(\text{confidence}) + 0.3,
 
-    the second term for what choosing among many points adds: the chosen one is among the lucky.
-    Without a confidence it is 0.
+    the second term for what choosing among many points adds: the chosen one looks better than it
+    is. Without a confidence it is 0.
 
     Parameters
     ----------

@@ -5,8 +5,6 @@ A point chosen on the data it was fitted to has a rate that is better there than
 margin of a confidence or by tests on held-out rows (:mod:`evenhand.frontier.bounds`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -22,14 +20,7 @@ from evenhand.frontier.bounds import exact_bound, lower_value, rows_factor
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import Frontier, Point, point_of
 
-__all__ = [
-    "Answers",
-    "Choice",
-    "Guarantee",
-    "answer",
-    "certificate",
-    "order_of_tests",
-]
+__all__ = ["Answers", "Choice", "Guarantee", "answer", "certificate", "order_of_tests"]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ A row's answer depends on its scores and on a *cut*, in one of three ways:
 counts of each, shape (n_groups_all, labels, labels, n_cuts): kind of group × label × answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

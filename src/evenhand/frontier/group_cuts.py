@@ -1,7 +1,5 @@
 """A cut for each group: the best ones for every ratio of the groups' rates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

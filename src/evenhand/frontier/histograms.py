@@ -10,8 +10,6 @@ A cut is on a *quantity*: the score, or, of more than two labels, the margin by 
 ahead of the best other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple

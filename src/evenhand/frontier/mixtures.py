@@ -19,8 +19,6 @@ solution needs m + 1 at most; points that its own multipliers call for are added
 none, which makes it exact.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Loops over sorted scores, compiled by numba: which cuts are worth a closer look."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

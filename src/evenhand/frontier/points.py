@@ -67,7 +67,7 @@ class Frontier:
         False if the sweep was interrupted; the points are then those found so far.
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
-        for luck. The others have higher rates, which may be luck.
+        for chance. The others have higher rates, which may be chance.
     conservative : Frontier, optional
         Every point that no other beats in accuracy and in its rate less the margin: also those that
         others beat in accuracy and in the rate itself, which have more positives and so a surer
@@ -100,9 +100,8 @@ class Frontier:
         """Choose the most accurate point whose rate is at least ``tau``.
 
         Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
-        reaches ``tau``,
-        the one of the highest rate, or the last iterate if none is eligible, both with
-        ``feasible=False``.
+        reaches ``tau``, the one of the highest rate, or the last iterate if none is eligible, both
+        with ``feasible=False``.
         """
         if not len(self):
             return self.last
@@ -129,7 +128,7 @@ class Frontier:
 
 
 class Points(NamedTuple):
-    """Columns of points while sweeping; ``sure`` is the rate less its margin for luck."""
+    """Columns of points while sweeping; ``sure`` is the rate less its margin for chance."""
 
     iterate: NDArray[np.intp]
     cut: FloatArray

@@ -1,7 +1,5 @@
 """Rows to fit to and rows to hold out, by chance within strata; and what is refused of a split."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

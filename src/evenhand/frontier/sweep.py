@@ -6,14 +6,12 @@ sort of an iterate's scores gives the counts, and so accuracy and rate, of all i
 ``Limits.exact_rows`` rows the cuts are those of a histogram (:mod:`evenhand.frontier.histograms`).
 Choosing a point for a target τ is then a look-up, with no more training.
 
-Among so many points some owe their rate to luck, and the most accurate ones that reach τ are mostly
-those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates are
-compared less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the luckiest of m looks
-better than it is. Where no such point reaches a rate, the points of still higher rates follow, luck
-or not. Along the frontier the rate rises and the accuracy falls, always.
+Among so many points some owe their rate to chance, and the most accurate ones that reach τ are
+mostly those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates
+are compared less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the best of m looks
+better than it is. Where no such point reaches a rate, the points of still higher rates follow,
+chance or not. Along the frontier the rate rises and the accuracy falls, always.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -227,7 +225,7 @@ class ManyCuts(Sweep):
 
     @property
     def caution(self) -> float:
-        """Standard errors by which the luckiest of all cuts looks better than it is."""
+        """Standard errors by which the best of all cuts looks better than it is."""
         return sqrt(2 * log(max(self.n_cuts, 1) * len(self.iterates)))
 
     @cached_property

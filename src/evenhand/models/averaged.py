@@ -1,7 +1,5 @@
 """A randomised classifier: a few points of one frontier, each answering a share of the time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,15 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from evenhand._extras import documented
 from evenhand.frontier.mixtures import ROUNDING
 from evenhand.frontier.points import Point
 from evenhand.models.inputs import is_dask
+from evenhand.models.predictions import Predictions
 
 __all__ = ["AveragedClassifier"]
 
 FloatArray = NDArray[Any]
 
 
+@documented(Predictions.predict.__doc__)
 class AveragedClassifier:
     r"""A mixture of a few points of one fit: for each row one of them is drawn, and it answers.
 
@@ -116,10 +117,7 @@ class AveragedClassifier:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like, optional
-            Group of each row; needed with ``group_cuts``.
+        X, sensitive_features
 
         Returns
         -------
@@ -142,10 +140,7 @@ class AveragedClassifier:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like, optional
-            Group of each row; needed with ``group_cuts``.
+        X, sensitive_features
 
         Returns
         -------

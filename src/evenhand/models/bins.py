@@ -1,7 +1,5 @@
 """Bins of a sensitive number, such as age: their edges, their names, and each row's."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +32,7 @@ def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDAr
         shares = np.arange(1, int(bins)) / int(bins)
         order = np.argsort(value)
         mass = np.cumsum(np.ones(len(value)) if weight is None else weight[order])
-        # A hair less, so that rounding of the sum does not move an edge.
+        # Slightly less, so that rounding of the sum does not move an edge.
         at = np.searchsorted(mass, shares * mass[-1] * (1 - 1e-12))
         edges = np.unique(value[order][np.minimum(at, len(value) - 1)])
         return edges[edges > value.min()]

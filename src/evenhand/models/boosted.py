@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from evenhand._extras import documented
 from evenhand._sklearn import HasMethods, Interval, safe_indexing
 from evenhand.engines.coding import joined
 from evenhand.models.boosted_columns import BoostedColumns, check_scorer
@@ -38,9 +40,8 @@ from evenhand.models.inputs import (
     as_table,
     blank_groups,
     check_labels,
-    check_weights,
+    check_not_alone,
     code_rows,
-    find_groups,
     group_column,
     take_rows,
 )
@@ -49,22 +50,6 @@ from evenhand.models.training import learn
 __all__ = ["FairBoostedClassifier"]
 
 FloatArray = NDArray[np.float64]
-
-# Parameters of the engine that are given here.
-SHARED = (
-    "notion",
-    "tau",
-    "confidence",
-    "selection",
-    "holdout",
-    "cv",
-    "delta",
-    "sensitive_features",
-    "min_group_size",
-    "pos_label",
-    "survey_weights",
-    "bins",
-)
 
 
 def _check_kinds(X: pd.DataFrame) -> None:
@@ -85,6 +70,12 @@ def _check_kinds(X: pd.DataFrame) -> None:
         )
 
 
+@documented(FairClassifier.__doc__)
+@documented("""
+X : array-like or DataFrame of shape (n_samples, n_features)
+    Inputs.
+""")
+@dataclass(eq=False, repr=False)
 class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
 
@@ -106,16 +97,12 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     since all K models answer and most of them have seen the row.
 
     Rows that ``selection`` holds out are set aside before boosting. No model has seen them, and all
-    K models answer for them, as they do for new rows.
+    K models answer for them, as they do for new rows. ``"crossfit"`` repeats the whole fit,
+    boosting and all, for each of ``cv`` folds, which are not the K above.
 
     Parameters
     ----------
-    notion : str or list of str, default="statistical_parity"
-        Which rate the groups shall share, a name in :data:`evenhand.core.notions.NOTIONS`. Of
-        several, all must hold.
-    tau : float or list of float, default=0.8
-        Least ratio of the smallest to the largest group rate. Several notions may have a target
-        each.
+    notion, tau
     classifier : FairClassifier, optional
         The engine, with parameters of its own such as ``method``; it is cloned. What is a parameter
         here as well, such as ``tau``, is given here, and ``group_cuts`` is refused: the group is
@@ -134,32 +121,14 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         more column. They are given X without the group column and are never fitted, not even copies
         of them. Use estimators that were fitted on other rows: no certificate holds for one that
         has seen the held-out rows.
-    confidence : float, "certified" or None, default=0.9
-        How sure the target shall be, as in :class:`~evenhand.FairClassifier`: about this
-        probability, exactly 1 − ``delta`` on rows that boosting has not seen, or only on the rows
-        the point is chosen on.
-    selection : {"train", "holdout", "crossfit"}, default="train"
-        On which rows the point is chosen for ``tau``, as in :class:`~evenhand.FairClassifier`:
-        out of fold on those it was fitted to, on a share of the rows that boosting has not seen, or
-        out of the folds of ``cv`` more fits, boosting and all.
-    holdout : float, default=0.5
-        Share of the rows held out by ``selection="holdout"`` and ``confidence="certified"``.
-    cv : int, splitter or iterable, default=5
-        Folds of ``"crossfit"``, which are not the K above: each costs as much as the whole fit.
-    delta : float, default=0.05
-        Probability with which a certificate may be wrong.
+    confidence, selection, holdout, cv, delta
     sensitive_features : int, str or callable, optional
         Where to find the groups when ``fit`` is not given ``sensitive_features``: a column of X by
         index or name, which is then not an input, or a function of X.
     min_group_size : int, default=30
         Of more than two groups, those with fewer rows are fitted but neither compared nor guessed.
         They are in ``small_groups_``.
-    pos_label : label, optional
-        The favourable label. By default the larger one, with a warning unless labels are 0/1,
-        −1/1, booleans or true/false.
-    survey_weights : bool, default=False
-        Whether ``sample_weight`` says how many people a row of a survey speaks for, as in
-        :class:`~evenhand.FairClassifier`.
+    pos_label, survey_weights
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. Rates are compared between bins, as many
         of equal size or those between the values given, and each bin has its probability column.
@@ -171,12 +140,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels in sorted order.
-    groups_ : ndarray of shape (n_groups,)
-        The groups that are compared.
-    small_groups_ : dict
-        Groups too small to be compared, and how many rows they have.
+    classes_, groups_, small_groups_
     classifier_ : FairClassifier
         The fitted engine; ``classifier_.coef_`` are the weights of the standardised columns.
     column_names_ : list of str
@@ -190,31 +154,8 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         over the models, none of which has seen them.
     scaler_ : StandardScaler
         Standardises the columns.
-    frontier_ : Frontier
-        Accuracy and rate, out of fold, of every point worth choosing.
-    point_ : Point
-        The chosen point, with its figures out of fold.
-    held_out_ : HeldOut or None
-        Figures of the points that may be chosen on the held-out rows, or out of the folds of
-        ``cv``. None for ``"train"``.
-    answers_ : Answers
-        The point for every τ.
-    guarantee_ : Guarantee or None
-        What is certified, or what it would take. None unless ``confidence="certified"``.
-    trajectory_ : Trajectory
-        The engine's run.
-    rate_, accuracy_ : float
-        Rate and accuracy of the chosen point on the rows it was chosen on.
-    feasible_ : bool
-        Whether ``rate_`` reaches ``tau``; for ``"certified"``, whether the point is certified.
-    converged_ : bool
-        False if the engine's run diverged or was interrupted.
-    n_iter_ : int
-        Iterations of the engine.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of str
-        Their names, if X had any.
+    frontier_, point_, held_out_, answers_, guarantee_, trajectory_
+    rate_, rate_bound_, accuracy_, feasible_, converged_, n_iter_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -229,8 +170,29 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     (True, ['label logit', 'label probability', 'group probability[male]'])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **{name: FairClassifier._parameter_constraints[name] for name in SHARED},
+    notion: str | Sequence[str] = "statistical_parity"
+    tau: float | Sequence[float] = 0.8
+    _: KW_ONLY
+    classifier: FairClassifier | None = None
+    booster: Any = None
+    n_folds: int = 5
+    interactions: bool = False
+    scorers: Sequence[Any] = ()
+    confidence: float | str | None = 0.9
+    selection: str = "train"
+    holdout: float = 0.5
+    cv: Any = 5
+    delta: float = 0.05
+    sensitive_features: int | str | Callable[[Any], Any] | None = None
+    min_group_size: int = 30
+    pos_label: Any = None
+    survey_weights: bool = False
+    bins: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairClassifier._parameter_constraints,
         "classifier": [FairClassifier, None],
         "booster": [HasMethods(["fit", "predict_proba"]), None],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
@@ -239,49 +201,6 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-
-    def __init__(
-        self,
-        notion: str | Sequence[str] = "statistical_parity",
-        tau: float | Sequence[float] = 0.8,
-        *,
-        classifier: FairClassifier | None = None,
-        booster: Any = None,
-        n_folds: int = 5,
-        interactions: bool = False,
-        scorers: Sequence[Any] = (),
-        confidence: float | str | None = 0.9,
-        selection: str = "train",
-        holdout: float = 0.5,
-        cv: Any = 5,
-        delta: float = 0.05,
-        sensitive_features: int | str | Callable[[Any], Any] | None = None,
-        min_group_size: int = 30,
-        pos_label: Any = None,
-        survey_weights: bool = False,
-        bins: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.notion = notion
-        self.tau = tau
-        self.classifier = classifier
-        self.booster = booster
-        self.n_folds = n_folds
-        self.interactions = interactions
-        self.scorers = scorers
-        self.confidence = confidence
-        self.selection = selection
-        self.holdout = holdout
-        self.cv = cv
-        self.delta = delta
-        self.sensitive_features = sensitive_features
-        self.min_group_size = min_group_size
-        self.pos_label = pos_label
-        self.survey_weights = survey_weights
-        self.bins = bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,6 +220,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         other.scorers = self.scorers
         return other
 
+    @documented(FairClassifier.fit.__doc__)
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> FairBoostedClassifier:
@@ -313,10 +233,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             like others. Not sparse.
         y : array-like of shape (n_samples,)
             Two-valued labels of any type.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
-            Group of each row, values of any type; several columns are crossed. Not needed if the
-            constructor's ``sensitive_features`` says where to find it; if both are given, this one
-            counts, and the column named there is still no input.
+        sensitive_features
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, for boosting, standardisation and rates. A row of weight 0 is as if not
             there; one of weight 2 is not quite two rows, which would be in two folds.
@@ -335,19 +252,17 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         table = as_table(X) if isinstance(where, int | str) else X
         column = group_column(table, where, sensitive_features)
         X, y = self._check(table, column, y, reset=True)
-        weight, used = check_weights(X, sample_weight, survey=self.survey_weights)
         settings = engine.settings()
         rows = code_rows(
             np.arange(X.shape[0])[:, None],  # stands in for X, which may have categories
             y,
-            find_groups(table, column, where, sensitive_features, used),
-            weight,
-            used,
-            None,
-            min_group_size=self.min_group_size,
-            bins=self.bins,
-            label_order=settings.label_order,
+            sensitive_features,
+            sample_weight,
+            table=table,
+            column=column,
+            where=where,
             two_labels=True,
+            **settings.coding,
         )
         settings.check_classes(rows.classes)
         labels = settings.label_order(rows.classes)
@@ -368,10 +283,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             maker = self._maker(seed)
             among = " to fit to" if len(held) else ""
             columns = maker.fit(
-                safe_indexing(X, part.X[:, 0]),
-                part._replace(classes=labels),
-                order[fitted],
-                among,
+                safe_indexing(X, part.X[:, 0]), part._replace(classes=labels), order[fitted], among
             )
             others = scaled = np.empty((0, columns.shape[1]))
             if len(held):
@@ -398,20 +310,21 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
     def _engine(self) -> FairClassifier:
         """Clone the engine and give it what is decided here."""
-        engine = FairClassifier() if self.classifier is None else clone(self.classifier)
-        for name, usual in FairClassifier().get_params(deep=False).items():
-            held = getattr(engine, name)
-            if name in SHARED and not (isinstance(held, type(usual)) and held == usual):
+        usual, own = FairClassifier(), self.get_params(deep=False)
+        engine = usual if self.classifier is None else clone(self.classifier)
+        shared = usual.get_params(deep=False).keys() & own.keys() - {"random_state"}
+        for name in sorted(shared):
+            value, default = getattr(engine, name), getattr(usual, name)
+            if not (isinstance(value, type(default)) and value == default):
                 raise ValueError(
-                    f"classifier has {name}={held!r}; give {name} to FairBoostedClassifier itself."
+                    f"classifier has {name}={value!r}; give {name} to FairBoostedClassifier itself."
                 )
         if engine.group_cuts:
             raise ValueError(
                 "classifier has group_cuts=True, which needs the group to predict; "
                 "FairBoostedClassifier does without it: use FairClassifier itself."
             )
-        engine.set_params(**{name: getattr(self, name) for name in SHARED})
-        engine.set_params(sensitive_features=None)
+        engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
         engine.settings()  # its errors come before long work
         return engine
 
@@ -425,7 +338,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             seed=seed,
         )
 
-    def _check(self, X: Any, column: int | None, y: Any = "no_validation", *, reset: bool) -> Any:
+    def _check(self, X: Any, column: int | None, y: Any = None, *, reset: bool) -> Any:
         """Check X, and y if given, as scikit-learn does; leave out the group column.
 
         A frame stays a frame, for its categories and for scorers that know its names.
@@ -437,22 +350,18 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             _check_kinds(table)
             if any(isinstance(kind, pd.CategoricalDtype) for kind in table.dtypes):
                 options = {"skip_check_array": True}
-        checked = validate_data(self, table, y, reset=reset, **options)
-        if isinstance(y, str) and y == "no_validation":
-            checked, y = checked, None
-        else:
-            checked, y = checked
-            y = column_or_1d(y, warn=True)
+        if reset:
+            options["y"] = y
+        X = validate_data(self, table, reset=reset, **options)
+        if reset:
+            X, y = X[0], column_or_1d(X[1], warn=True)
             check_consistent_length(table, y)
-        X = table if is_frame else checked
+        X = table if is_frame else X
         if column is not None:
-            if X.shape[1] == 1:
-                raise ValueError(
-                    "X has no column but the sensitive one; there is nothing to learn from."
-                )
+            check_not_alone(X)
             others = np.delete(np.arange(X.shape[1]), column)
             X = X.iloc[:, others] if is_frame else X[:, others]
-        return X if y is None else (X, y)
+        return (X, y) if reset else X
 
     def _adopt(self) -> FairBoostedClassifier:
         """Show the engine's findings as one's own."""
@@ -460,14 +369,13 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             setattr(self, name, getattr(self.classifier_, name))
         return self
 
+    @documented(FairClassifier.at.__doc__)
     def at(self, tau: float) -> FairBoostedClassifier:
         """Give the same fit at another target, without training.
 
         Parameters
         ----------
-        tau : float
-            The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
-            the others stay in proportion.
+        tau
 
         Returns
         -------
@@ -487,8 +395,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -504,8 +411,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -520,8 +426,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------
@@ -539,8 +444,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Inputs.
+        X
 
         Returns
         -------

@@ -1,7 +1,5 @@
 """Columns that gradient boosting makes of a row: probabilities of label and group, out of fold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

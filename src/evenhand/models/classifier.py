@@ -24,10 +24,7 @@ from evenhand.frontier.points import point_of
 from evenhand.models.averaged import AveragedClassifier
 from evenhand.models.card import ShowsSummary
 from evenhand.models.fit_rows import parquet_rows, read_rows
-from evenhand.models.inputs import (
-    CodedRows,
-    take_rows,
-)
+from evenhand.models.inputs import CodedRows, take_rows
 from evenhand.models.method import Method
 from evenhand.models.predictions import Predictions
 from evenhand.models.settings import PLACES, FairnessWarning, FavourableLabelWarning, Settings, warn
@@ -160,7 +157,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
     survey_weights : bool, default=False
         What ``sample_weight`` means: how many rows a row stands for because they are the same, or,
         if True, how many people a row of a survey speaks for. Losses and rates are the same; the
-        margin for luck then rests on the rows that were asked, not on those they speak for.
+        margin for chance then rests on the rows that were asked, not on those they speak for.
     group_cuts : bool, default=False
         Attribute-aware: the group of each row is known when predicting, ``predict`` needs it, and
         each group has its own cut. Whether the law allows that is for the user to know. Two labels

@@ -1,7 +1,5 @@
 """The rows of a fit: what ``fit`` is given, checked, coded, and left where it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
@@ -29,6 +27,7 @@ from evenhand.models.inputs import (
     as_table,
     blank_groups,
     check_labels,
+    check_not_alone,
     check_sizes,
     check_weights,
     code_rows,
@@ -41,7 +40,7 @@ from evenhand.models.inputs import (
 )
 from evenhand.models.settings import Settings
 
-__all__ = ["code_chunks", "parquet_rows", "read_rows", "refuse_new_text"]
+__all__ = ["code_chunks", "parquet_rows", "read_rows", "refuse_text"]
 
 FLOATS = (np.float64, np.float32)
 
@@ -81,23 +80,23 @@ def read_rows(
     else:
         inputs = blank_groups(as_table(table), column)
         X, y = _check_arrays(estimator, settings, inputs, y, sensitive_features, reset, dtype)
-    weight, used = check_weights(X, sample_weight, survey=settings.survey_weights)
+    random = check_random_state(settings.random_state)
     rows = code_rows(
         X,
         y,
-        find_groups(table, column, where, sensitive_features, used),
-        weight,
-        used,
-        column,
-        min_group_size=settings.min_group_size,
-        bins=settings.bins,
-        label_order=settings.label_order,
+        sensitive_features,
+        sample_weight,
+        table=table,
+        column=column,
+        where=where,
+        extra=random.uniform(size=X.shape[0]) if settings.method.noise else None,
+        **settings.coding,
     )
+    if column is not None:
+        check_not_alone(rows.X)
+        inputs = np.delete(rows.inputs, column)
+        rows = rows._replace(X=rows.X[:, inputs], inputs=inputs)
     settings.check_classes(rows.classes, guess=reset)
-    random = check_random_state(settings.random_state)
-    if settings.method.noise:
-        extra = random.uniform(size=X.shape[0])
-        rows = rows._replace(extra=extra if used is None else extra[used])
     return rows, random
 
 
@@ -126,9 +125,6 @@ def _check_arrays(
 
 def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features: Any) -> None:
     """Refuse text, dates and missing values among the inputs, with the line that takes them."""
-    found = None if issparse(X) else find_no_numbers(X)
-    if found is None:
-        return
     groups = settings.sensitive_features if sensitive_features is None else None
     if not isinstance(groups, str):
         groups = str(getattr(sensitive_features, "name", None) or "group")
@@ -138,27 +134,18 @@ def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features:
     own, usual = (e.get_params(deep=False) for e in (estimator, type(estimator)()))
     changed = [k for k in own if k == "tau" or repr(own[k]) != repr(usual[k])]
     params = [f"{k}={own[k]!r}" for k in changed if k != "sensitive_features"]
-    raise ValueError(
-        f"column {found[0]!r} of X holds {found[1]}, and FairClassifier takes numbers; for a "
-        "table as it comes, with text, dates and missing values, use "
-        f"fair_pipeline({', '.join([repr(groups), *params])}).fit({table}, y)."
-    ) from None
+    refuse_text(
+        X,
+        "FairClassifier takes numbers; for a table as it comes, with text, dates and missing "
+        f"values, use fair_pipeline({', '.join([repr(groups), *params])}).fit({table}, y).",
+    )
 
 
-def refuse_new_text(X: Any) -> None:
-    """Refuse text, dates and missing values where a fit to numbers is to predict."""
+def refuse_text(X: Any, advice: str) -> None:
+    """Refuse text, dates and missing values among the inputs."""
     found = None if issparse(X) else find_no_numbers(X)
     if found is not None:
-        raise ValueError(
-            f"column {found[0]!r} of X holds {found[1]}, and this FairClassifier was fitted to "
-            "numbers; make it the numbers that fit was given, or fit fair_pipeline(...) instead, "
-            "which takes tables as they come."
-        ) from None
-
-
-def _is_coded_on_device(y: Any) -> bool:
-    """Whether labels are a tensor that needs no other check than its length."""
-    return is_tensor(y) and y.ndim == 1 and not (y.is_floating_point() or y.is_complex())
+        raise ValueError(f"column {found[0]!r} of X holds {found[1]}, and {advice}") from None
 
 
 def _check_tensor(
@@ -171,7 +158,8 @@ def _check_tensor(
         group_column(X, None, None)  # says so
     X = check_tensor(X)
     validate_data(estimator, X, y, reset=reset, skip_check_array=True)
-    if not _is_coded_on_device(y):
+    coded = is_tensor(y) and y.ndim == 1 and not (y.is_floating_point() or y.is_complex())
+    if not coded:
         y = column_or_1d(on_host(y), warn=True)
         assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)

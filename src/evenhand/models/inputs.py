@@ -1,7 +1,5 @@
 """What users bring, checked and coded: groups, labels, weights, scales."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import date
@@ -16,12 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from evenhand._sklearn import check_sample_weight, safe_indexing
 from evenhand.core.groups import check_missing, crossed, only_text, rising
 from evenhand.core.rows import Rows
-from evenhand.engines.chunks import (
-    check_columns,
-    check_numbers,
-    check_weight_range,
-    column_sizes,
-)
+from evenhand.engines.chunks import check_columns, check_numbers, check_weight_range, column_sizes
 from evenhand.engines.coding import (
     count_levels,
     group_values,
@@ -39,6 +32,7 @@ __all__ = [
     "as_table",
     "blank_groups",
     "check_labels",
+    "check_not_alone",
     "check_scales",
     "check_sizes",
     "check_weights",
@@ -120,11 +114,10 @@ def check_labels(y: Any) -> None:
 
     Missing ones among numbers scikit-learn sees.
     """
-    if isinstance(y, list | tuple):
-        y = pd.Series(list(y), dtype=object)
-    if isinstance(getattr(y, "dtype", None), pd.CategoricalDtype):
-        y = pd.Series(np.asarray(y, dtype=object))
-    if isinstance(y, np.ndarray) and y.dtype == np.dtype(object) and y.ndim == 1:
+    dtype = getattr(y, "dtype", None)
+    if isinstance(y, list | tuple) or isinstance(dtype, pd.CategoricalDtype):
+        y = pd.Series([*y], dtype=object)
+    elif isinstance(y, np.ndarray) and dtype == np.dtype(object) and y.ndim == 1:
         y = pd.Series(y)
     if isinstance(y, pd.Series):
         check_missing(y, "y", "drop those rows (NaN is no label)")
@@ -182,11 +175,7 @@ def find_groups(
     if sensitive_features is not None or column is None:
         values = crossed(sensitive_features, "sensitive_features")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if len(values) != n_rows:
-            raise ValueError(
-                f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-                "rows."
-            )
+        _check_length(values, n_rows)
     elif hasattr(X, "iloc"):
         values = X.iloc[:, column]
     elif issparse(X):
@@ -198,6 +187,15 @@ def find_groups(
     if used is not None:
         values = safe_indexing(values, used)
     return values
+
+
+def _check_length(values: pd.Series, n_rows: int) -> None:
+    """Refuse groups of other rows than X has."""
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
+            "rows."
+        )
 
 
 def _named_column(X: Any, name: str) -> int:
@@ -231,6 +229,12 @@ def blank_groups(X: Any, column: int | None) -> Any:
     return X
 
 
+def check_not_alone(X: Any) -> None:
+    """Refuse a table of which the group column is the only one."""
+    if X.shape[1] == 1:
+        raise ValueError("X has no column but the sensitive one; there is nothing to learn from.")
+
+
 def find_no_numbers(X: Any) -> tuple[Any, str] | None:
     """Find the first column of X that holds text, dates or, in a frame, nothing: what it holds."""
     if hasattr(X, "iloc"):
@@ -257,8 +261,7 @@ def find_no_numbers(X: Any) -> tuple[Any, str] | None:
 def check_sizes(X: Any, names: Any = None) -> None:
     """Refuse inputs so large that sums of their squares overflow, by the names of the columns."""
     values = X.data if issparse(X) else X
-    limit = float(np.finfo(X.dtype).max) ** 0.25
-    if values.size and max(values.max(), -values.min()) > limit:
+    if values.size and max(values.max(), -values.min()) > float(np.finfo(X.dtype).max) ** 0.25:
         check_columns(column_sizes(X), X.dtype, names)
 
 
@@ -300,34 +303,38 @@ def take_rows(rows: CodedRows, index: Any) -> CodedRows:
     """Take some of the rows; classes and groups stay those of all."""
     if rows.source is not None:
         return rows._replace(source=rows.source.take(index))
-    weight, extra, quantity = (
-        None if v is None else v[index] for v in (rows.weight, rows.extra, rows.quantity)
-    )
-    X, y, z = (v[index] for v in (rows.X, rows.y, rows.z))
-    return rows._replace(X=X, y=y, z=z, weight=weight, extra=extra, quantity=quantity)
+    names = "X", "y", "z", "weight", "extra", "quantity"
+    columns: dict[str, Any] = {name: getattr(rows, name) for name in names}
+    return rows._replace(**{k: v[index] for k, v in columns.items() if v is not None})
 
 
 def code_rows(
     X: Any,
     y: Any,
-    groups: Any,
-    weight: Any,
-    used: Any,
-    column: int | None,
+    sensitive_features: Any,
+    sample_weight: Any = None,
     *,
+    table: Any = None,
+    column: int | None = None,
+    where: Where = None,
+    survey: bool = False,
+    extra: Any = None,
     bins: Any = None,
     **options: Any,
 ) -> CodedRows:
-    """Code labels and groups, drop rows of zero weight, leave out the group column.
+    """Check the weights, find the groups, drop rows of zero weight, and code labels and groups.
 
-    X, y and weight are of all rows, groups of the used ones; options are those of
-    :func:`evenhand.engines.coding.make_coding`.
+    ``table``, ``column`` and ``where`` say where :func:`find_groups` looks, in X by default;
+    options are those of :func:`evenhand.engines.coding.make_coding`.
     """
+    weight, used = check_weights(X, sample_weight, survey=survey)
+    groups = find_groups(X if table is None else table, column, where, sensitive_features, used)
     check_classification_targets(y)
-    y, where = np.asarray(y), ""
+    y, among = np.asarray(y), ""
     if used is not None:
         X, y, weight = X[used], y[used], weight[used]
-        where = " among the rows of positive weight"
+        extra = None if extra is None else extra[used]
+        among = " among the rows of positive weight"
     quantity = edges = None
     if bins is None:
         values = group_values(groups)
@@ -339,36 +346,11 @@ def code_rows(
             "each."
         )
     labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
-    coding = make_coding(
-        labels[0],
-        levels[0],
-        label_dtype=y.dtype,
-        where=where,
-        binned=bins is not None,
-        **options,
-    )
+    options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
+    coding = make_coding(labels[0], levels[0], **options)
     y, z = recode(*labels, coding.labels), recode(*levels, coding.groups)
-    inputs = np.arange(X.shape[1])
-    if column is not None:
-        inputs = np.delete(inputs, column)
-        if not len(inputs):
-            raise ValueError(
-                "X has no column but the sensitive one; there is nothing to learn from."
-            )
-        X = X[:, inputs]
-    return CodedRows(
-        X,
-        y,
-        z,
-        weight,
-        inputs,
-        coding.classes,
-        coding.compared,
-        coding.small,
-        quantity,
-        None,
-        edges,
-    )
+    known = np.arange(X.shape[1]), coding.classes, coding.compared, coding.small
+    return CodedRows(X, y, z, weight, *known, quantity, extra, edges)
 
 
 def code_known_groups(
@@ -387,11 +369,7 @@ def code_known_groups(
         )
     values = crossed(sensitive_features, "sensitive_features")
     check_missing(values, "sensitive_features", "a group is never guessed")
-    if len(values) != n_rows:
-        raise ValueError(
-            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-            "rows."
-        )
+    _check_length(values, n_rows)
     if edges is not None:
         z = np.searchsorted(edges, numbers_for_bins(values), side="right")
         values = pd.Series(bin_names(edges)[z], index=values.index)

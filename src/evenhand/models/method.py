@@ -2,8 +2,9 @@ r"""Method: how the frontier is found, everything that the paper varies, in one 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
@@ -15,13 +16,10 @@ from evenhand.core.updates import RULES
 __all__ = ["LEGS", "Method"]
 
 # Where the legs of a fit start, by the name of ``init``.
-LEGS = {
-    "zero": ("zero",),
-    "optimum": ("optimum",),
-    "both": ("optimum", "zero"),
-}
+LEGS = {"zero": ("zero",), "optimum": ("optimum",), "both": ("optimum", "zero")}
 
 
+@dataclass(kw_only=True, repr=False)
 class Method(BaseEstimator):
     r"""How :class:`~evenhand.FairClassifier` finds its frontier: solver, adversary, steps, cuts.
 
@@ -80,7 +78,24 @@ class Method(BaseEstimator):
     'printed'
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    reading: str = "corrected"
+    degree: int = 2
+    solver: str = "agd"
+    update: str = "modified"
+    adversary_sign: int | None = None
+    alpha: float = 0.03
+    alpha_power: float = 0.25
+    mu: float = 0.15
+    l2: float = 1e-4
+    max_iter: int = 200
+    init: str = "optimum"
+    step: float | None = None
+    extra_column: str = "ones"
+    n_iterates: int = 100
+    cut: bool = True
+    min_share: float = 0.01
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reading": [StrOptions(set(READINGS))],
         "degree": [Interval(Integral, 1, 10, closed="both")],
         "solver": [StrOptions(set(SOLVERS))],
@@ -99,43 +114,6 @@ class Method(BaseEstimator):
         "min_share": [Interval(Real, 0, 0.5, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        reading: str = "corrected",
-        degree: int = 2,
-        solver: str = "agd",
-        update: str = "modified",
-        adversary_sign: int | None = None,
-        alpha: float = 0.03,
-        alpha_power: float = 0.25,
-        mu: float = 0.15,
-        l2: float = 1e-4,
-        max_iter: int = 200,
-        init: str = "optimum",
-        step: float | None = None,
-        extra_column: str = "ones",
-        n_iterates: int = 100,
-        cut: bool = True,
-        min_share: float = 0.01,
-    ) -> None:
-        self.reading = reading
-        self.degree = degree
-        self.solver = solver
-        self.update = update
-        self.adversary_sign = adversary_sign
-        self.alpha = alpha
-        self.alpha_power = alpha_power
-        self.mu = mu
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.init = init
-        self.step = step
-        self.extra_column = extra_column
-        self.n_iterates = n_iterates
-        self.cut = cut
-        self.min_share = min_share
-
     @classmethod
     def paper(cls) -> Method:
         """Give the settings of the paper's own runs; it has no ``confidence`` (None)."""
@@ -153,14 +131,7 @@ class Method(BaseEstimator):
 
     def __call__(self, **changes: Any) -> Method:
         """Give a copy with some parameters changed; this one stays as it is."""
-        return type(self)(**{**self.get_params(), **changes})
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Method):
-            return NotImplemented
-        return bool(self.get_params() == other.get_params())
-
-    __hash__ = None  # type: ignore[assignment]
+        return replace(self, **changes)
 
     @property
     def noise(self) -> bool:

@@ -1,7 +1,5 @@
 """What a fitted linear classifier answers: scores, labels, probabilities, of arrays and Dask."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,8 +8,9 @@ from scipy.special import expit, softmax
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evenhand._extras import documented
 from evenhand.frontier.cuts import decide
-from evenhand.models.fit_rows import refuse_new_text
+from evenhand.models.fit_rows import refuse_text
 from evenhand.models.inputs import (
     as_table,
     blank_groups,
@@ -28,6 +27,12 @@ __all__ = ["Predictions"]
 AWARE = "a FairClassifier with group_cuts=True"
 
 
+@documented("""
+X : array-like or sparse matrix of shape (n_samples, n_features)
+    Inputs.
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+    Group of each row; needed with ``group_cuts``, else not looked at.
+""")
 class Predictions:
     """The methods of :class:`~evenhand.FairClassifier` that need a fit."""
 
@@ -46,10 +51,7 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
-            Group of each row; needed with ``group_cuts``, else not looked at.
+        X, sensitive_features
 
         Returns
         -------
@@ -69,7 +71,11 @@ class Predictions:
                 self, inputs, reset=False, accept_sparse="csr", dtype=np.float64
             )
         except (ValueError, TypeError):
-            refuse_new_text(inputs)
+            refuse_text(
+                inputs,
+                "this FairClassifier was fitted to numbers; make it the numbers that fit was "
+                "given, or fit fair_pipeline(...) instead, which takes tables as they come.",
+            )
             raise
         scores = checked @ self.coef_.T
         if self.fitted_.group_cuts:
@@ -115,10 +121,7 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
-            Group of each row; needed with ``group_cuts``, else not looked at.
+        X, sensitive_features
 
         Returns
         -------
@@ -138,14 +141,12 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
+        X
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
-            Group of each row; needed with ``group_cuts``, else not looked at.
+        sensitive_features
 
         Returns
         -------
@@ -170,10 +171,7 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Inputs.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
-            Group of each row; needed with ``group_cuts``, else not looked at.
+        X, sensitive_features
 
         Returns
         -------

@@ -1,7 +1,5 @@
 """Progress bars: of a fit, and of many jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Settings: the parameters of a classifier, checked, as the record that training takes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys
@@ -142,6 +140,16 @@ class Settings:
     def place(self) -> str:
         """The rows the point is chosen on; a certificate needs rows of its own."""
         return "holdout" if self.certifies else self.selection
+
+    @property
+    def coding(self) -> dict[str, Any]:
+        """Options of :func:`evenhand.models.inputs.code_rows`."""
+        return {
+            "survey": self.survey_weights,
+            "bins": self.bins,
+            "min_group_size": self.min_group_size,
+            "label_order": self.label_order,
+        }
 
     def notion_of(self, n_labels: int, favourable: Sequence[int] = ()) -> AnyNotion:
         """Give the notion, for each of the favourable labels if there are more than two."""

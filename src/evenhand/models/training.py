@@ -3,8 +3,6 @@
 :func:`learn` takes :class:`~evenhand.models.settings.Settings` and rows, and gives a :class:`Fit`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -441,12 +439,7 @@ def _measure(
 
 
 def _cross_fit(
-    run: Run,
-    rows: CodedRows,
-    parts: list[Any],
-    view: View,
-    settings: Settings,
-    target: Target,
+    run: Run, rows: CodedRows, parts: list[Any], view: View, settings: Settings, target: Target
 ) -> tuple[HeldOut, str]:
     """Measure the points out of fold; say as well what went wrong in the folds."""
     done: list[tuple[Frontier, NDArray[np.float64]]] = []

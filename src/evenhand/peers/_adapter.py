@@ -3,8 +3,6 @@
 The libraries come with ``pip install 'evenhand[peers]'`` and are imported when fitted.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator
@@ -18,8 +16,6 @@ from evenhand._extras import import_extra
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._base import Peer, logistic_regression, one_thread
 from evenhand.peers._docs import adapter_docs
-
-__all__ = ["Adapter", "quiet"]
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 :class:`Peer` has the public methods and their documentation; a peer fills in the hooks.
 """
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
@@ -22,19 +20,16 @@ from threadpoolctl import threadpool_limits
 
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import RATES, Rate
+from evenhand.core.targets import Target
 from evenhand.models.classifier import FairnessWarning
 from evenhand.models.inputs import (
     CodedRows,
     check_labels,
     check_sizes,
-    check_weights,
     code_known_groups,
     code_rows,
-    find_groups,
 )
 from evenhand.peers._docs import peer_docs
-
-__all__ = ["GroupPeer", "LinearPeer", "Peer", "ScorePeer", "TargetPeer"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -68,13 +63,13 @@ def check_min_share(min_share: Any) -> None:
         raise ValueError(f"min_share={min_share!r} must be a number in [0, 0.5).")
 
 
-def best_for(tau: float, accuracy: Any, ratio: Any) -> tuple[int, bool]:
-    """Find the most accurate answer of a ratio of at least τ, else that of the highest ratio.
+def best_for(target: Target, accuracy: Any, values: Any) -> tuple[int, bool]:
+    """Find the most accurate answer whose value reaches the target, else that of the highest value.
 
-    The second value says whether τ is reached; an undefined ratio never reaches it.
+    The second value says whether the target is reached; an undefined value never reaches it.
     """
-    reached = ratio >= tau
-    merit = np.where(reached, accuracy, -1.0) if reached.any() else np.nan_to_num(ratio, nan=-1.0)
+    reached = np.array([target.reached(value) for value in values])
+    merit = np.where(reached, accuracy, -1.0) if reached.any() else np.nan_to_num(values, nan=-1.0)
     return int(np.argmax(merit)), bool(reached.any())
 
 
@@ -198,9 +193,8 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_sizes(X, getattr(self, "feature_names_in_", None))
-        weight, used = check_weights(X, sample_weight)
-        groups = find_groups(X, None, None, sensitive_features, used)
-        rows = code_rows(X, y, groups, weight, used, None, two_groups=True, two_labels=True)
+        options = {"two_groups": True, "two_labels": True}
+        rows = code_rows(X, y, sensitive_features, sample_weight, **options)
         self.classes_, self.groups_ = rows.classes, rows.groups
         return rows
 
@@ -322,6 +316,11 @@ class TargetPeer(Peer):
     min_share: float
     rate_: float
     feasible_: bool
+
+    @property
+    def _target(self) -> Target:
+        """What is demanded of the counts on the training data."""
+        return Target(find_rate(self.notion), float(self.tau))
 
     def at(self, tau: float) -> Self:
         """Give the same fit at another target, without training.

@@ -1,7 +1,5 @@
 """What a comparison needs beside the published methods: the ends of the scale, simple remedies."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
@@ -14,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import Rate
 from evenhand.core.solvers import SOLVERS, minimize_loss
+from evenhand.core.targets import Target
 from evenhand.core.updates import normal, power_schedule
 from evenhand.engines.memory import make_oracle
 from evenhand.models.inputs import CodedRows
@@ -30,14 +29,6 @@ from evenhand.peers._base import (
     share_within,
 )
 from evenhand.peers._docs import peer_docs
-
-__all__ = [
-    "AccuracyOnly",
-    "ConstantClassifier",
-    "FairnessOnly",
-    "GroupThresholds",
-    "Reweighing",
-]
 
 # Scores closer than this, relative to the largest, are the same score.
 RESOLUTION = 1e-9
@@ -215,14 +206,15 @@ def _range_argmax(values: FloatArray, start: Any, stop: Any) -> NDArray[np.intp]
     return out
 
 
-def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, bool]:
-    r"""Cuts of two groups with the best accuracy whose rates have a ratio of at least τ.
+def best_pair(a: Curve, b: Curve, target: Target) -> tuple[int, int, bool]:
+    r"""Cuts of two groups with the best accuracy whose ratio of rates reaches the target τ.
 
     The ratio is at least τ where :math:`\tau r_a \le r_b \le r_a / \tau`. With the cuts of b sorted
     by their rate these are a range for every cut of a, and a range maximum finds the most accurate:
     all pairs are searched in :math:`O(n \log n)`. If no pair reaches τ, the one with the highest
     ratio and False.
     """
+    (rate,), tau = target.rate.components, target.level
     rate_a, rate_b = rate.per_group(a.counts), rate.per_group(b.counts)
     order = np.argsort(rate_b, kind="stable")
     sorted_b = rate_b[order]
@@ -238,8 +230,7 @@ def best_pair(a: Curve, b: Curve, rate: Rate, tau: float) -> tuple[int, int, boo
     near = np.searchsorted(sorted_b, rate_a)
     i = np.concatenate([np.arange(len(rate_a))] * 2)
     j = order[np.clip(np.concatenate([near - 1, near]), 0, len(order) - 1)]
-    ratio = rate.ratio(np.stack([a.counts[i], b.counts[j]], axis=1))
-    best = int(np.argmax(ratio))
+    best = int(np.argmax(target.value(np.stack([a.counts[i], b.counts[j]], axis=1))))
     return int(i[best]), int(j[best]), False
 
 
@@ -298,12 +289,11 @@ class GroupThresholds(TargetPeer, GroupPeer):
                 )
 
     def _choose(self) -> None:
-        rate = find_rate(self.notion)
         a, b = self._curves
-        i, j, self.feasible_ = best_pair(a, b, rate, self.tau)
+        i, j, self.feasible_ = best_pair(a, b, self._target)
         counts = np.stack([a.counts[i], b.counts[j]])
         self.cuts_ = np.array([a.cut[i], b.cut[j]])
-        self.rate_ = float(rate.ratio(counts))
+        self.rate_ = float(self._target.value(counts))
         self.accuracy_ = float((counts[:, 0, 0] + counts[:, 1, 1]).sum() / counts.sum())
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:

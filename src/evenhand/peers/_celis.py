@@ -1,11 +1,9 @@
 """The meta-algorithm of Celis, Huang, Keswani and Vishnoi."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -19,8 +17,6 @@ from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
 from evenhand.peers._docs import peer_docs
-
-__all__ = ["CelisClassifier"]
 
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
 TIE = 1e-10
@@ -89,7 +85,7 @@ class _Game:
     def _per_cell(self, weight: FloatArray) -> FloatArray:
         return np.bincount(self.cell, weights=weight, minlength=4).astype(np.float64)
 
-    def fresh(self) -> _Game:
+    def fresh(self) -> Self:
         """Give the same rows with no rule met, so that answers do not depend on earlier ones."""
         other = copy(self)
         other.rules, other.positive, other.positive_count, other._known = [], [], [], {}
@@ -366,7 +362,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
             target = float(np.clip(target + self.tau - found, self.epsilon, 1.0))
             if not min(abs(target - t) for t in tried) >= LEAST_MOVE:  # NaN ends it too
                 break
-        reaches = rate >= self.tau
+        reaches = np.array([self._target.reached(value) for value in rate])
         self.feasible_ = bool(reaches.any())
         if self.feasible_:
             order = np.lexsort([-rate, np.where(reaches, -accuracy, np.inf)])

@@ -1,7 +1,5 @@
 """Evenhand and its peers on the same splits of one table, and what each reaches."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
@@ -22,16 +20,14 @@ from sklearn.utils import check_consistent_length, check_random_state, get_tags
 from evenhand._extras import package_version
 from evenhand._sklearn import safe_indexing
 from evenhand.core.metrics import group_counts
-from evenhand.core.notions import NOTIONS, AnyNotion
+from evenhand.core.notions import NOTIONS, AnyNotion, notion_name
 from evenhand.core.rates import RATES, overall_accuracy
+from evenhand.core.targets import Target
 from evenhand.datasets import stratified_rows
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
 from evenhand.models.progress import job_bar
 from evenhand.peers._registry import PeerRecord, named_peers
-
-__all__ = ["Answer", "compare", "fit_all", "pick"]
-
 
 _OWN = ("evenhand", "scikit-learn")
 
@@ -72,12 +68,13 @@ def _accuracy(counts: Any) -> float:
 
 def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: float) -> Answer:
     """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
+    target = Target(notion.rate, tau)
 
     def merit(answer: Answer) -> tuple[bool, float, float]:
-        rate = float(notion.rate.ratio(answer.counts))
+        rate = float(target.value(answer.counts))
         rate = rate if notion.eligible(answer.counts, min_share) and rate >= 0 else -1.0
         accuracy = _accuracy(answer.counts)
-        return (True, accuracy, rate) if rate >= tau else (False, rate, accuracy)
+        return (True, accuracy, rate) if target.reached(rate) else (False, rate, accuracy)
 
     return max(answers, key=merit)
 
@@ -291,8 +288,7 @@ def compare(
     2  plain logistic regression      0        False
     3  plain logistic regression      1        False
     """
-    if notion not in NOTIONS:
-        raise ValueError(f"notion={notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+    notion = notion_name(notion)
     taus = [float(tau) for tau in np.atleast_1d(taus)]
     wrong = [tau for tau in taus if not 0 < tau <= 1]
     if wrong or not taus:

@@ -1,10 +1,6 @@
 """What the documentation of several peers has in common, said once."""
 
-from __future__ import annotations
-
 from evenhand._extras import documented
-
-__all__ = ["adapter_docs", "peer_docs"]
 
 _SHARED = """
 X : array-like of shape (n_samples, n_features)

@@ -1,7 +1,5 @@
 """fairlearn's methods behind the interface of the peers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -17,12 +15,9 @@ from evenhand.peers._base import (
     GroupPeer,
     TargetPeer,
     best_for,
-    find_rate,
     share_within,
 )
 from evenhand.peers._docs import adapter_docs
-
-__all__ = ["FairlearnExponentiatedGradient", "FairlearnGridSearch", "FairlearnThresholdOptimizer"]
 
 MOMENTS = {
     "statistical_parity": "DemographicParity",
@@ -226,11 +221,11 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
         self.counts_ = np.array(counts, dtype=np.float64).reshape(-1, 2, 2, 2)
 
     def _choose(self) -> None:
-        ratio = find_rate(self.notion).ratio(self.counts_)
-        ratio[~share_within(self.counts_, self.min_share).all(axis=1)] = np.nan
+        value = self._target.value(self.counts_)
+        value[~share_within(self.counts_, self.min_share).all(axis=1)] = np.nan
         right = self.counts_[..., 0, 0].sum(axis=1) + self.counts_[..., 1, 1].sum(axis=1)
-        self.best_, self.feasible_ = best_for(self.tau, right, ratio)
-        self.rate_ = float(ratio[self.best_])
+        self.best_, self.feasible_ = best_for(self._target, right, value)
+        self.rate_ = float(value[self.best_])
         self.accuracy_ = float(right[self.best_] / self.counts_[0].sum())
 
     def _positive(self, X: FloatArray) -> FloatArray:

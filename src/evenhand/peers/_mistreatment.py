@@ -1,7 +1,5 @@
 """The covariance constraints of Zafar, Valera, Gomez Rodriguez and Gummadi on errors."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -16,8 +14,6 @@ from evenhand.models.inputs import CodedRows
 from evenhand.peers._base import FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
 from evenhand.peers._zafar import LogisticProgram
-
-__all__ = ["ZafarMistreatmentClassifier"]
 
 # The penalty of the convex-concave procedure: its start, growth and end.
 PENALTY, PENALTY_GROWTH, MAX_PENALTY = 1.0, 2.0, 1e5

@@ -1,7 +1,5 @@
 """A small network trained against an adversary: scores, losses, gradients, steps."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -9,8 +7,6 @@ import numpy as np
 from scipy.special import expit
 
 from evenhand.peers._base import FloatArray
-
-__all__ = ["Adam", "Guess", "Momentum", "Network", "guess_group", "log_loss"]
 
 
 class Network(NamedTuple):

@@ -1,7 +1,5 @@
 """OxonFair's method behind the interface of the peers."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -15,8 +13,6 @@ from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
 from evenhand.peers._base import FloatArray, GroupPeer, TargetPeer, best_for, find_rate
 from evenhand.peers._docs import adapter_docs
-
-__all__ = ["OxonFairClassifier"]
 
 
 def _group_metric(metrics: Any, rate: Rate) -> Any:
@@ -161,7 +157,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
 
     def _choose(self) -> None:
         scores = self.model_.frontier[0]
-        best, self.feasible_ = best_for(self.tau, scores[0], scores[1])
+        best, self.feasible_ = best_for(self._target, scores[0], scores[1])
         self.accuracy_, self.rate_ = float(scores[0][best]), float(scores[1][best])
 
     def _positive(self, X: FloatArray, z: Any = None) -> FloatArray:

@@ -1,7 +1,5 @@
 """Evenhand and its peers as records: what a comparison runs, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
@@ -27,8 +25,6 @@ from evenhand.peers._fairlearn import (
 from evenhand.peers._oxonfair import OxonFairClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
-
-__all__ = ["PEERS", "PeerRecord", "named_peers"]
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Means over splits of what a comparison found, and its curves read at given rates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["accuracy_at_rate", "summarize"]
+from evenhand.core.rates import RATES
+from evenhand.core.targets import Target
 
 
 def summarize(table: pd.DataFrame) -> pd.DataFrame:
@@ -37,8 +36,11 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(ineligible="").assign(**{c: t.fillna("") for c, t in texts.items()})
     done = table["error"] == ""
     table["eligible"] = table["eligible"].astype(float).where(done)
-    met = (table["rate"] >= table["tau"]) & (table["eligible"] == 1)
-    table["met"] = met.astype(float).where(done)
+    # Whether a value reaches a level does not depend on the rate it is of.
+    target = Target(RATES["selection_rate"], 0.0)
+    measured = zip(table["rate"], table["tau"], strict=True)
+    reached = np.array([target.at(tau).reached(value) for value, tau in measured], dtype=bool)
+    table["met"] = (reached & (table["eligible"] == 1)).astype(float).where(done)
     groups = table.groupby(["key", "method", "needs_group", "tau"], sort=False)
     out = groups[["accuracy", "seconds", "memory_mib", "met", "eligible"]].mean()
     out = out.join(groups[["accuracy", "rate"]].sem().add_suffix("_se"))

@@ -1,14 +1,12 @@
 """The covariance constraint of Zafar, Valera, Gomez Rodriguez and Gummadi on scores."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,8 +17,6 @@ from evenhand._sklearn import Interval, StrOptions
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
-
-__all__ = ["LogisticProgram", "ZafarClassifier"]
 
 # Above this share of nonzero inputs a dense matrix is the smaller one.
 DENSE_SHARE = 0.3
@@ -256,7 +252,7 @@ class ZafarClassifier(LinearPeer):
         sensitive_features: Any = None,
         bounds: Iterable[float],
         sample_weight: Any = None,
-    ) -> list[ZafarClassifier]:
+    ) -> list[Self]:
         """Fit one classifier for each bound, with the convex program made once.
 
         Parameters

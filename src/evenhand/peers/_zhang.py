@@ -9,8 +9,6 @@ predictor's score. One step moves the predictor by
 :math:`L_P` being the predictor's loss, :math:`L_A` the adversary's, both gradients those in W.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,17 +25,12 @@ from evenhand.models.inputs import CodedRows, check_scales
 from evenhand.peers._base import FloatArray, ScorePeer
 from evenhand.peers._networks import Adam, Momentum, Network, guess_group
 
-__all__ = ["ZhangClassifier"]
-
 # A weight this large is going nowhere, and its products with inputs may overflow.
 DIVERGED_WEIGHT = 1e50
 
 
 OPTIMIZERS: dict[str, type[Adam] | type[Momentum]] = {"adam": Adam, "sgd": Momentum}
-ALPHA_SCHEDULES: dict[str, Callable[[int], float]] = {
-    "constant": lambda t: 1.0,
-    "sqrt": math.sqrt,
-}
+ALPHA_SCHEDULES: dict[str, Callable[[int], float]] = {"constant": lambda t: 1.0, "sqrt": math.sqrt}
 # Factor of the learning rate at step t of n.
 RATE_SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "constant": lambda t, n: 1.0,

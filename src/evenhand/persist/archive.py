@@ -1,7 +1,5 @@
 """The archive of a model file: members that are read within limits and held to their checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -19,8 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import package_version
-
-__all__ = ["LIMITS", "Limits", "ModelFileError", "pack", "parse_arrays", "parse_state", "unpack"]
 
 # Files of older versions are brought to the newest form when they are read.
 FORMAT, FORMAT_VERSION, OLDEST_VERSION = "evenhand-model", 2, 1
@@ -195,9 +191,7 @@ def parse_state(data: bytes, limits: Limits) -> Any:
 
 
 # Escapes of surrogates: a pair that is one character, or, as the group of the match, one alone.
-SURROGATES = re.compile(
-    r"(?<!\\)(?:\\\\)*\\u[dD](?:[89abAB]\w\w\\u[dD][c-fC-F]\w\w|([89a-fA-F]))",
-)
+SURROGATES = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD](?:[89abAB]\w\w\\u[dD][c-fC-F]\w\w|([89a-fA-F]))")
 
 
 def _parse_json(data: bytes) -> Any:

@@ -5,8 +5,6 @@ is checked here, so that a bad file is refused on loading and not somewhere insi
 sizes of plain values, shapes and ranges of arrays, and figures that contradict each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -27,8 +25,6 @@ from evenhand.models.settings import Settings
 from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits
 from evenhand.tables.parse import check_written
-
-__all__ = ["check_array", "check_facts", "check_fields", "check_fit", "check_plan"]
 
 Shape = tuple[int, ...]
 # No weight or median is so large.

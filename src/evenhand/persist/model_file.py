@@ -15,8 +15,6 @@ again, so that one that contradicts itself is refused. A model that is loaded pr
 as the saved one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

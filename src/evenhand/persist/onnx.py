@@ -13,8 +13,6 @@ with a table :math:`t_j` of the weights of a column's values. :func:`onnx_feeds`
 a table.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

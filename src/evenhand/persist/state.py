@@ -1,7 +1,5 @@
 """A model as plain values and arrays of numbers, and back."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -38,8 +36,6 @@ from evenhand.persist.checks import (
 )
 from evenhand.tables.encoder import ColumnPlan, TableEncoder, as_names
 from evenhand.tables.pipeline import FairPipeline
-
-__all__ = ["MIGRATIONS", "encoder_from", "from_state", "to_state"]
 
 Arrays = dict[str, NDArray[Any]]
 # Fields of a fit that are plain values, and those that are labels or groups.

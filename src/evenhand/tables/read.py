@@ -17,15 +17,18 @@ import re
 import sys
 import zipfile
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from threading import Lock
+from typing import Any, NamedTuple
 from zlib import error as zlib_error
 
-import numpy as np
 import pandas as pd
-
-from evenhand._extras import import_extra
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
 __all__ = ["TableFileError", "read_chunks", "read_table"]
 
@@ -44,8 +47,12 @@ BYTE_ORDER_MARKS = {
     b"\xfe\xff": "utf-16",
 }
 
-# A row of a stream is part of a chunk of so many.
-CHUNK_ROWS = 100_000
+# A row of a stream is part of a chunk of so many; what is read by csv, of a smaller one.
+CHUNK_ROWS, PART_ROWS = 100_000, 10_000
+# So much is parsed at once.
+BLOCK_BYTES = 1 << 22
+# Read after the last row, as a row of its own unless a quote is open.
+END = "\0end"
 
 
 class TableFileError(ValueError):
@@ -60,8 +67,8 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A CSV or Parquet file, CSV also compressed (gzip, bzip2, xz, a zip of one file, or with
-        pyarrow zstd); ``"-"`` is standard input.
+        A CSV or Parquet file, CSV also compressed (gzip, bzip2, xz, zstd, a zip of one file);
+        ``"-"`` is standard input.
     delimiter : str, optional
         What separates fields; found out by default.
     encoding : str, optional
@@ -72,8 +79,7 @@ def read_table(
     DataFrame
         The table.
     """
-    chunks = list(read_chunks(path, delimiter=delimiter, encoding=encoding, rows=None))
-    return chunks[0]
+    return next(read_chunks(path, delimiter=delimiter, encoding=encoding, rows=None))
 
 
 def read_chunks(
@@ -88,302 +94,243 @@ def read_chunks(
     Parameters are those of :func:`read_table`.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    with _opened(path, name) as file:
-        head, file = _ahead(file, 4)
+    with ExitStack() as opened:
+        file = _opened(path, name, opened)
+        head = _ahead(file, 4)
         if head == b"PAR1":
-            yield from _parquet(path, file, name, rows)
-            return
-        with _decompressed(file, head, name) as plain:
-            yield from _csv(plain, name, delimiter, encoding, rows)
+            batches, what = _parquet(file, name, rows or CHUNK_ROWS), "columns"
+        else:
+            plain = opened.enter_context(_decompressed(file, head, name))
+            batches, what = _csv(plain, name, delimiter, encoding), "a header"
+        opened.callback(batches.close)
+        full = (batch for batch in batches if len(batch))
+        if rows is None:
+            parts = list(full)
+            frames = iter([pa.Table.from_batches(parts).to_pandas()] if parts else [])
+        else:
+            starts = ((batch, i) for batch in full for i in range(0, len(batch), rows))
+            frames = (batch.slice(i, rows).to_pandas() for batch, i in starts)
+        first = next(frames, None)
+        if first is None:
+            raise TableFileError(f"{name} has {what} but no rows.")
+        yield first
+        yield from frames
 
 
-@contextmanager
-def _opened(path: str | Path, name: str) -> Iterator[Any]:
+def _opened(path: str | Path, name: str, opened: ExitStack) -> Any:
+    """Open a file that may be read again from its start, as standard input may not."""
     if str(path) == "-":
-        yield sys.stdin.buffer
-        return
+        return _copied(sys.stdin.buffer, opened)
     if Path(path).is_dir():
         raise TableFileError(f"{name} is a folder; give a file.")
-    with Path(path).open("rb") as file:
-        yield file
+    return opened.enter_context(Path(path).open("rb"))
+
+
+def _copied(stream: Any, opened: ExitStack) -> Any:
+    """Copy a stream to a file without a name."""
+    file = opened.enter_context(TemporaryFile())  # noqa: SIM115
+    copyfileobj(stream, file)
+    file.seek(0)
+    return file
+
+
+def _ahead(file: Any, n: int) -> bytes:
+    """Look at the first n bytes of a file."""
+    start = file.read(n)
+    file.seek(0)
+    return start
 
 
 @contextmanager
 def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
     """Give the text's bytes, whatever they are wrapped in."""
+    modules = {b"\x1f\x8b": gzip, b"BZh": bz2, b"\xfd7zX": lzma}
+    module: Any = next((m for mark, m in modules.items() if head.startswith(mark)), None)
     try:
-        if head[:2] == b"\x1f\x8b":
-            with gzip.open(file) as plain:
-                yield io.BufferedReader(plain)
-        elif head[:3] == b"BZh":
-            with bz2.open(file) as plain:
-                yield io.BufferedReader(plain)
-        elif head[:4] == b"\xfd7zX":
-            with lzma.open(file) as plain:
-                yield io.BufferedReader(plain)
-        elif head[:4] == b"\x28\xb5\x2f\xfd":
-            arrow = import_extra("pyarrow", "parquet")
-            with arrow.CompressedInputStream(file, "zstd") as plain:
-                yield io.BufferedReader(plain)
-        elif head[:4] == b"PK\x03\x04":
-            with zipfile.ZipFile(io.BytesIO(file.read())) as archive:
+        with ExitStack() as opened:
+            if module is not None:
+                file = opened.enter_context(module.open(file))
+            elif head == b"\x28\xb5\x2f\xfd":
+                file = _copied(pa.CompressedInputStream(file, "zstd"), opened)
+            elif head == b"PK\x03\x04":
+                archive = opened.enter_context(zipfile.ZipFile(file))
                 names = [n for n in archive.namelist() if not n.endswith("/")]
                 if len(names) != 1:
                     raise TableFileError(
                         f"{name} is a zip of {len(names)} files; give one table at a time."
                     )
-                with archive.open(names[0]) as plain:
-                    yield io.BufferedReader(plain)
-        else:
+                file = opened.enter_context(archive.open(names[0]))
             yield file
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib_error):
         raise TableFileError(f"{name} is compressed and damaged, or only a part.") from None
 
 
-def _parquet(path: str | Path, file: Any, name: str, rows: int | None) -> Iterator[pd.DataFrame]:
-    parquet = import_extra("pyarrow.parquet", "parquet")
-    arrow = import_extra("pyarrow", "parquet")
-    source = io.BytesIO(file.read()) if str(path) == "-" else str(path)
+def _parquet(file: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:
+    from pyarrow.parquet import ParquetFile
+
     try:
-        held = parquet.ParquetFile(source)
-        repeated = pd.Index(held.schema_arrow.names)
-        check_header(repeated.tolist(), name)
-        batches = [held.read()] if rows is None else held.iter_batches(batch_size=rows)
-        n = 0
-        for part in (batch.to_pandas() for batch in batches):
-            n += len(part)
-            if len(part):
-                yield part
-    except arrow.lib.ArrowException as error:
+        table = ParquetFile(file)
+        check_header(table.schema_arrow.names, name)
+        yield from table.iter_batches(batch_size=rows)
+    except pa.lib.ArrowException as error:
         raise TableFileError(f"{name} is no readable Parquet file: {first_line(error)}") from None
-    if not n:
-        raise TableFileError(f"{name} has columns but no rows.")
+
+
+class _Dialect(NamedTuple):
+    """How a table is written: its header, the lines and bytes that has, and all that follows."""
+
+    name: str
+    header: list[str]
+    lines: int
+    size: int
+    delimiter: str
+    encoding: str
 
 
 def _csv(
-    file: Any, name: str, delimiter: str | None, encoding: str | None, rows: int | None
-) -> Generator[pd.DataFrame, None, None]:
-    probe, file = _ahead(file, PROBE_BYTES)
-    if not probe.strip():
-        raise TableFileError(f"{name} is empty.")
-    if encoding is None:
-        encoding = next((e for mark, e in BYTE_ORDER_MARKS.items() if probe.startswith(mark)), None)
-    wide = encoding is not None and re.match(r"utf[-_]?(16|32)", encoding.lower())
-    if b"\x00" in probe and not wide:
-        raise TableFileError(f"{name} is no table of text: it has zero bytes in it.")
-    encoding = encoding or "utf-8"
-    text = _decoded(probe, encoding, name).removeprefix("\ufeff")
-    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-    lines = [line for line in lines if line]
-    if len(probe) >= PROBE_BYTES and len(lines) > 1:
-        lines = lines[:-1]  # the last may be a part of one
-    if delimiter is None:
-        delimiter = _find_delimiter(lines)
-    header = _header(lines, delimiter, name)
-    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
-        file = io.BufferedReader(_AsUtf8(file, encoding))
-    elif probe.startswith(codecs.BOM_UTF8):
-        file.read(len(codecs.BOM_UTF8))
-    file = io.BufferedReader(_Checked(file, _FieldCount(len(header), delimiter, name)))
-    options: dict[str, Any] = {
-        "sep": delimiter,
-        "encoding": "utf-8",
-        # Every value as it is written: what a column holds is the encoder's to say, and must not
-        # depend on which rows are read together.
-        "dtype": str,
-        "keep_default_na": False,
-        "chunksize": rows,
-        "skipinitialspace": True,
-    }
+    file: Any, name: str, delimiter: str | None, encoding: str | None
+) -> Generator[pa.RecordBatch, None, None]:
+    """Read text with pyarrow; what that refuses, or reads in another way, with :mod:`csv`.
+
+    Every value stays as it is written: what a column holds is the encoder's to say, and must not
+    depend on which rows are read together.
+    """
+    dialect = _find_dialect(file, name, delimiter, encoding)
     n = 0
     try:
-        with ExitStack() as opened:
-            read = pd.read_csv(file, **options)
-            parts = [read] if rows is None else opened.enter_context(read)
-            for part in parts:
-                n += len(part)
-                part.columns = pd.Index(header)
-                if len(part):
-                    yield part
-    except UnicodeDecodeError as error:
-        raise _wrong_encoding(error, encoding, name) from None
-    except (pd.errors.ParserError, csv.Error) as error:
+        for batch in _read_quickly(file, dialect):
+            n += len(batch)
+            yield batch
+    except (_OddError, pa.ArrowInvalid):
+        yield from _read_exactly(file, dialect, n)
+
+
+def _find_dialect(file: Any, name: str, delimiter: str | None, encoding: str | None) -> _Dialect:
+    probe = _ahead(file, PROBE_BYTES)
+    if not probe.strip():
+        raise TableFileError(f"{name} is empty.")
+    marked = next((e for mark, e in BYTE_ORDER_MARKS.items() if probe.startswith(mark)), None)
+    encoding = encoding or marked or "utf-8"
+    if b"\x00" in probe and not re.match(r"utf[-_]?(16|32)", encoding.lower()):
+        raise TableFileError(f"{name} is no table of text: it has zero bytes in it.")
+    text = _decoded(probe, encoding, name).removeprefix("\ufeff")
+    utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+    if utf8:
+        encoding = "utf-8-sig"
+    lines = [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
+    if len(probe) >= PROBE_BYTES and len(lines) > 1:
+        lines = lines[:-1]  # the last may be a part of one
+    delimiter = delimiter or _find_delimiter(lines)
+    csv.field_size_limit(1 << 30)
+    try:
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        header = [column.strip() for column in next(reader)]
+    except csv.Error as error:
         raise TableFileError(f"{name} is no regular table: {first_line(error)}") from None
-    if not n:
-        raise TableFileError(f"{name} has a header but no rows.")
+    check_header(header, name)
+    size = len("".join(lines[: reader.line_num]).encode())
+    size += len(codecs.BOM_UTF8) if probe.startswith(codecs.BOM_UTF8) else 0
+    return _Dialect(name, header, reader.line_num, size, delimiter, encoding)
 
 
-class _Replayed(io.RawIOBase):
-    """A stream of which the start has been read already."""
-
-    def __init__(self, start: bytes, rest: Any) -> None:
-        self._start, self._rest = io.BytesIO(start), rest
-
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read from the start, then from the rest."""
-        data = self._start.read(len(buffer)) or self._rest.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+class _OddError(Exception):
+    """Text that pyarrow would read in another way than :mod:`csv`, or that it may have misread."""
 
 
-class _AsUtf8(io.RawIOBase):
-    """A stream of text in another encoding, as UTF-8."""
+class _Watched:
+    """A file of bytes whose last line ends, without blanks before values, which csv skips."""
 
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._text, self._left = io.TextIOWrapper(file, encoding=encoding, newline=""), b""
+    closed = False
 
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
+    def __init__(self, file: Any, delimiter: str) -> None:
+        self._file, self._last = file, b"\n"
+        self._odd = (delimiter.encode() + b" ", b"\n ", b"\r ")
+        self._lock = Lock()
 
-    def readinto(self, buffer: Any) -> int:
-        """Read what is left of the last characters, or more of them."""
-        data = self._left or self._text.read(1 << 16).encode()
-        n = min(len(buffer), len(data))
-        buffer[:n], self._left = data[:n], data[n:]
-        return n
+    def read(self, n: int) -> bytes:
+        """Read so many bytes."""
+        with self._lock:
+            if self.closed:
+                return b""
+            data: bytes = self._file.read(n) or (b"" if self._last == b"\n" else b"\n")
+        joined = self._last + data
+        if any(odd in joined for odd in self._odd):
+            raise _OddError
+        self._last = joined[-1:]
+        return data
 
-
-class _Checked(io.RawIOBase):
-    """A stream whose rows are counted as they are read."""
-
-    def __init__(self, file: Any, count: _FieldCount) -> None:
-        self._file, self._count = file, count
-
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read, and refuse a row with too few or too many fields."""
-        data = self._file.read(len(buffer))
-        self._count.feed(data, last=not data)
-        buffer[: len(data)] = data
-        return len(data)
+    def close(self) -> None:
+        """Read no more: pyarrow reads ahead in a thread, which may outlive its reader."""
+        with self._lock:
+            self.closed = True
 
 
-class _FieldCount:
-    """Refuse rows that have not as many fields as the header: pandas fills up short ones.
+def _read_quickly(file: Any, dialect: _Dialect) -> Iterator[pa.RecordBatch]:
+    header, delimiter = dialect.header, dialect.delimiter
+    if dialect.encoding != "utf-8-sig" or not delimiter.isascii() or delimiter == " ":
+        raise _OddError
+    if len(header) == 1:  # a line of blanks is no row, and pyarrow takes it for one
+        raise _OddError
+    file.seek(dialect.size)
+    batch, watched = None, _Watched(file, delimiter)
+    with (
+        closing(watched),
+        arrow_csv.open_csv(
+            pa.PythonFile(watched, mode="r"),
+            read_options=arrow_csv.ReadOptions(column_names=header, block_size=BLOCK_BYTES),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.string())
+            ),
+        ) as reader,
+    ):
+        for batch in reader:
+            yield batch
+    if batch is not None and len(batch) and batch[-1][-1].as_py().endswith(("\n", "\r")):
+        raise _OddError  # a quote may be open, of which all that follows is one field
 
-    Most blocks of bytes have no quotes and are counted whole. In others a quote opens a field only
-    at its start; where that is not plain to see, :mod:`csv` counts.
-    """
 
-    def __init__(self, n_fields: int, delimiter: str, name: str) -> None:
-        self._n_fields, self._delimiter, self._name = n_fields, delimiter, name
-        self._byte = delimiter.encode()
-        self._plain = len(self._byte) == 1 and delimiter != " "
-        # Lines before the block; the start of a row that has not ended; how long it must have
-        # become to be looked at again.
-        self._line, self._rest, self._wait = 0, b"", 0
-
-    def feed(self, data: bytes, *, last: bool = False) -> None:
-        """Count the fields of the rows that end in these bytes."""
-        block = self._rest + data
-        if len(block) < self._wait and not last:
-            self._rest = block
-            return
-        held = b"\r" if block.endswith(b"\r") and not last else b""  # half a line end, maybe
-        block = block[: len(block) - len(held)]
-        if b"\r" in block:
-            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if last and block and not block.endswith(b"\n"):
-            block += b"\n"
-        end = self._count(block, last)
-        self._line += block.count(b"\n", 0, end)
-        self._rest = block[end:] + held
-        self._wait = 0 if end else 2 * len(self._rest)
-
-    def _count(self, block: bytes, last: bool) -> int:
-        """Check the rows of a block that begins with a row; say where the last of them ends."""
-        if not self._plain:
-            return self._slowly(block, last)
-        quoted = b'"' in block
-        end = block.rfind(b"\n") + 1
-        if not quoted and block.count(self._byte, 0, end) == (self._n_fields - 1) * block.count(
-            b"\n", 0, end
-        ):
-            return end
-        values = np.frombuffer(block, dtype=np.uint8)
-        outside: Any = True
-        if quoted:
-            quote = values == ord('"')
-            inside = np.cumsum(quote, dtype=np.uint8) & 1
-            opening = np.flatnonzero(quote & (inside == 1))
-            before = np.where(opening > 0, values[opening - 1], ord("\n"))
-            if not np.isin(before, [ord("\n"), ord('"'), self._byte[0]]).all():
-                return self._slowly(block, last)
-            outside = inside == 0
-        ends = np.flatnonzero((values == ord("\n")) & outside)
-        if not len(ends):
-            return self._slowly(block, last) if last else 0
-        delimiters = np.flatnonzero((values == self._byte[0]) & outside)
-        found = np.diff(np.searchsorted(delimiters, ends), prepend=0)
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        for i in np.flatnonzero(found != self._n_fields - 1):
-            if block[starts[i] : ends[i]].strip():
-                line = self._line + block.count(b"\n", 0, int(ends[i]) + 1)
-                self._refuse(int(found[i]) + 1, line)
-        return int(ends[-1]) + 1
-
-    def _slowly(self, block: bytes, last: bool) -> int:
-        """Check rows with Python's own reader, which may end in the middle of the last one."""
-        lines = re.split(r"(?<=\n)", block.decode("utf-8", errors="surrogateescape"))
-        lines = lines[:-1]  # empty, or a line that has not ended
-        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
-        ended, row, at = 0, None, 0
-        if last:
-            self._check_quotes(lines)
-        for following in reader:
-            self._check_row(row, at)
-            ended, row, at = at, following, reader.line_num
-        if last:
-            self._check_row(row, at)
-            ended = at
-        whole = "".join(lines[:ended])
-        return len(whole.encode("utf-8", errors="surrogateescape"))
-
-    def _check_quotes(self, lines: list[str]) -> None:
-        """Refuse a quote that is open at the end, of which all that follows is one field."""
-        reader = csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
-        start = 0
-        for _ in reader:
-            if reader.line_num < len(lines):
-                start = reader.line_num
-        try:
-            list(
-                csv.reader(
-                    lines[start:], delimiter=self._delimiter, skipinitialspace=True, strict=True
-                )
-            )
-        except csv.Error as error:
-            if "unexpected end of data" in str(error):
+def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.RecordBatch]:
+    """Read all rows but the first few with :mod:`csv`; refuse one that is ragged, by its line."""
+    name, header = dialect.name, dialect.header
+    file.seek(0)
+    text = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
+    reader = csv.reader(chain(text, [END]), delimiter=dialect.delimiter, skipinitialspace=True)
+    part: list[list[str]] = []
+    try:
+        next(reader)
+        line = reader.line_num
+        for row in reader:
+            if row and row[-1].endswith(END):
+                break
+            if len(row) != len(header) and row not in ([], [""]):
                 raise TableFileError(
-                    f"{self._name} has a quote that is never closed, in the row that begins in "
-                    f"line {self._line + start + 1}; correct that line."
-                ) from None
-
-    def _check_row(self, row: list[str] | None, at: int) -> None:
-        if row and len(row) != self._n_fields and row != [""]:
-            self._refuse(len(row), self._line + at)
-
-    def _refuse(self, n_fields: int, line: int) -> None:
+                    f"{name} has {len(row)} field{'s' * (len(row) > 1)} in line {reader.line_num} "
+                    f"and {len(header)} in its header; correct that line."
+                )
+            if row and (len(row) > 1 or row[0]):
+                part.append(row)
+            line = reader.line_num
+            if len(part) == PART_ROWS:
+                yield _batch(part[n_read:], header)
+                n_read, part = max(n_read - len(part), 0), []
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(error, dialect.encoding.removesuffix("-sig"), name) from None
+    except csv.Error as error:
+        raise TableFileError(f"{name} is no regular table: {first_line(error)}") from None
+    finally:
+        text.detach()
+    if row != [END]:
         raise TableFileError(
-            f"{self._name} has {n_fields} field{'s' * (n_fields > 1)} in line {line} and "
-            f"{self._n_fields} in its header; correct that line."
+            f"{name} has a quote that is never closed, in the row that begins in line {line + 1}; "
+            "correct that line."
         )
+    yield _batch(part[n_read:], header)
 
 
-def _ahead(file: Any, n: int) -> tuple[bytes, Any]:
-    """Look at the first n bytes of a stream; give them, and the stream with them in it."""
-    start = b""
-    while len(start) < n and (more := file.read(n - len(start))):
-        start += more
-    return start, io.BufferedReader(_Replayed(start, file))
+def _batch(rows: list[list[str]], header: list[str]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    return pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], names=header)
 
 
 def _decoded(probe: bytes, encoding: str, name: str) -> str:
@@ -419,17 +366,6 @@ def _find_delimiter(lines: list[str]) -> str:
         return counts[0] > 1 and min(counts) == max(counts), counts[0]
 
     return max(DELIMITERS, key=fields)
-
-
-def _header(lines: list[str], delimiter: str, name: str) -> list[str]:
-    """Check the header, and give it."""
-    csv.field_size_limit(1 << 30)
-    try:
-        header = next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-        check_header(header, name)
-    except csv.Error as error:
-        raise TableFileError(f"{name} is no regular table: {first_line(error)}") from None
-    return [column.strip() for column in header]
 
 
 def check_header(header: list[str], name: str) -> None:

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats.contingency import association
 
 from evenhand.core.groups import group_codes
-from evenhand.core.rates import RATES, Rate, overall_accuracy, wilson_interval
+from evenhand.core.rates import RATES, overall_accuracy, wilson_interval
+from evenhand.core.targets import Target
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.groups import take_table_rows
 from evenhand.tables.parse import NO_VALUE, MissingWords, as_frame, check_words, listed
-from evenhand.workflow.labels import (
-    Columns,
-    alike_labels,
-    as_label,
-    check_roles,
-    favourable_answer,
-    joined,
-    label_counts,
-    label_values,
-    plain_number,
-)
-from evenhand.workflow.labels import (
-    favourable_label as find_favourable,
-)
-from evenhand.workflow.missing_answers import (
-    binary_counts,
-    few_labels,
-    missing_labels,
-    unanswered,
-)
+from evenhand.workflow import labels as lb
+from evenhand.workflow.missing_answers import Counts, binary_counts, missing_labels, unanswered
 
 __all__ = ["audit"]
 
@@ -62,6 +47,7 @@ def audit(
     keep_na: Sequence[str] = (),
     tau: float = 0.8,
     min_group_size: int = 30,
+    comparison: str = "ratio",
 ) -> dict[str, Any]:
     """Compare groups in a table of answers, or of labels alone.
 
@@ -93,6 +79,8 @@ def audit(
     min_group_size : int, default=30
         Of more than two groups those of fewer rows of the table that have an answer are listed and
         not compared; nor, in rates that need a label, those of fewer rows that have one.
+    comparison : str, default="ratio"
+        How the groups are compared, a key of :data:`~evenhand.core.targets.COMPARISONS`.
 
     Returns
     -------
@@ -101,156 +89,119 @@ def audit(
         the selection rate alone; it is False also if that cannot be judged, and ``judged`` then as
         well. ``not_judged`` names the rates whose ratio cannot be judged.
     """
-    _check_columns(label, prediction, sensitive, favourable_label)
-    missing = MissingWords.chosen(na, keep_na)
-    named = [c for c in (label, prediction) if c is not None]
-    check_words(as_frame(X), [*sensitive, *named], missing)
-    groups, kept = Columns(label, sensitive, missing_groups, bins, missing).groups(X)
-    X = X if kept.all() else take_table_rows(X, kept)
-    rows = _read(X, groups, label, prediction, (favourable, favourable_label), missing)
-    if len(rows.names) < 2:
-        raise ValueError(
-            f"{joined(sensitive)} has one group only, {rows.names[0]!r}; at least two are compared."
-        )
-    sizes = np.bincount(rows.z, minlength=len(rows.names))
-    large, number, small = compared_groups(rows.names, sizes, min_group_size)
-    every = binary_counts(rows.z, rows.answer, rows.answer, len(rows.names))
-    here = rows.of_groups(number, len(large))
-    what = str(prediction or label)
-    dropped = {"without a group": ~kept, f"without a value in {what!r}": ~rows.known}
-    report: dict[str, Any] = {
-        "favourable_answer": favourable_answer(what, [str(rows.good)])
-        + (f"; of the label: {label} = {rows.good_label}" if len(named) == 2 else ""),
-        "n_rows": len(kept),
-        "n_rows_compared": len(here.z),
-        "dropped": [{"reason": r, "n": int(d.sum())} for r, d in dropped.items() if d.any()],
-        "label": label,
-        "prediction": prediction,
-        "sensitive": list(sensitive),
-        "favourable": str(rows.good),
-        "favourable_label": str(rows.good_label) if len(named) == 2 else None,
+    columns = lb.Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    table = _read(X, columns, prediction, (favourable, favourable_label))
+    names, answered = table.names, table.rows
+    sizes = np.bincount(answered["z"], minlength=len(names))
+    large, number, small = compared_groups(names, sizes, min_group_size)
+    every = binary_counts(answered["z"], answered["answer"], answered["answer"], len(names))
+    rows = answered.assign(z=number[answered["z"]])
+    rows = rows[rows["z"] < len(large)]
+    report = table.facts() | {
+        "n_rows_compared": len(rows),
         "privileged": privileged,
         "tau": tau,
         "min_group_size": min_group_size,
         "groups": [str(n) for n in large.tolist()],
-        "sizes": np.bincount(here.z, minlength=len(large)).tolist(),
+        "sizes": sizes[number < len(large)].tolist(),
         "small_groups": [
-            {"group": str(rows.names[j]), "rows": int(sizes[j]), "favourable": int(c[:, 1].sum())}
-            for j, c in enumerate(every)
-            if number[j] == len(large)
+            {"group": str(names[j]), "rows": int(sizes[j]), "favourable": int(every[j, :, 1].sum())}
+            for j in np.flatnonzero(number == len(large))
         ],
-        "rows": {},
-        "rates": {},
-        "ratios": {},
-        "association": plain_number(_cramers_v(here.z, here.answer)),
+        **{"rows": {}, "rates": {}, "ratios": {}, "association": _association(rows)},
     }
-    place = _privileged_place(privileged, rows.names, large, small, sensitive, min_group_size)
-    if favourable is not None or len(label_counts(rows.labels)) > 2:
-        unclear = str(label or what) not in missing.kept
-        report |= _other_labels(here.labels, rows.good_label, unclear=unclear)
-    counts = here.counts(len(large), with_labels=len(named) == 2)
+    place = _privileged_place(report, names, large, small)
+    if favourable is not None or table.n_labels > 2:
+        report |= _other_labels(rows["label"].dropna(), table)
+    counts = _counts(rows, table, len(large))
+    # Where no group has an error there is 0/0, which is no sign of anything.
+    targets = {
+        name: Target(replace(RATES[name], is_error=False), tau, comparison) for name in counts
+    }
     compared = np.ones(len(large), dtype=bool)
-    if len(named) == 2:
-        report["accuracy"] = plain_number(overall_accuracy(counts["accuracy"]))
-        report["opposite"] = _opposite(report["accuracy"], rows)
-        labelled = np.bincount(here.z[here.labelled], minlength=len(large))
-        report["labelled"] = labelled.tolist()
-        compared, report["few_labels"] = few_labels(report, labelled, len(rows.names))
-    _add_rates(report, counts, place, compared)
-    without = unanswered(rows.names, rows.group, rows.known, every, report)
-    report["missing_labels" if prediction is None else "missing_predictions"] = without
-    if len(named) == 2:
-        report["missing_labels"] = missing_labels(
-            here.z, here.answer, here.labelled, counts, report
-        )
-    _add_verdict(report, every[sizes > 0] if small else None)
+    enough = _add_labelled(report, table, rows, counts) if table.both else compared
+    for name, target in targets.items():
+        which = compared if name == "selection_rate" else enough
+        _add_rate(report, name, target, counts[name], which, place)
+    target = targets["selection_rate"]
+    report["missing_labels" if prediction is None else "missing_predictions"] = unanswered(
+        (names, table.group, table.known), every, target, min_group_size
+    )
+    if table.both:
+        report["missing_labels"] = missing_labels(rows, counts, targets, report)
+    _add_verdict(report, target, every[sizes > 0] if small else None)
     return report
 
 
-def _check_columns(
-    label: str | None,
-    prediction: str | None,
-    sensitive: Sequence[str],
-    favourable_label: str | None,
-) -> None:
-    """Refuse columns that leave nothing to compare, or have two roles."""
-    if label is None and prediction is None:
-        raise ValueError("name a column of labels or of predictions, or both.")
-    if favourable_label is not None and (label is None or prediction is None):
-        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
-    check_roles(label, sensitive)
-
-
-class _Rows(NamedTuple):
-    """Rows that have a group, of those the ones with an answer, and of these the ones with a label.
+class _Table(NamedTuple):
+    """What is audited: the rows that have a group, which ``kept`` says of all.
 
     ``names`` are the groups, ``group`` each row's, and ``known`` says whether it has an answer.
-    Rows with one have their group in ``z``; ``answer`` says whether the answer is ``good``, and
-    ``labelled`` whether the row has a label. ``labels`` are those, of which ``good_label`` is
-    favourable, and ``right`` says whether the answer is the label. Of one column alone its values
-    are both answers and labels.
+    ``rows`` are those with one: their group ``z``, whether the ``answer`` is ``good``, whether they
+    are ``labelled``, and if so the ``label``, of which ``good_label`` is favourable, and whether
+    the answer is ``right``. Of one column alone its values are both answers and labels.
     """
 
+    columns: lb.Columns
+    prediction: str | None
+    kept: NDArray[np.bool_]
     names: NDArray[Any]
     group: NDArray[np.intp]
     known: NDArray[np.bool_]
     good: Any
     good_label: Any
-    z: NDArray[np.intp]
-    answer: NDArray[np.bool_]
-    labelled: NDArray[np.bool_]
-    labels: NDArray[Any]
-    right: NDArray[np.bool_]
+    n_labels: int
+    rows: pd.DataFrame
 
-    def of_groups(self, number: NDArray[np.intp], n_groups: int) -> _Rows:
-        """Give the rows of groups whose new number is below ``n_groups``, by that number."""
-        z = number[self.z]
-        rows = z < n_groups
-        labelled = rows[self.labelled]
-        return self._replace(
-            z=z[rows],
-            answer=self.answer[rows],
-            labelled=self.labelled[rows],
-            labels=self.labels[labelled],
-            right=self.right[labelled],
-        )
+    @property
+    def both(self) -> bool:
+        """Whether there are labels beside predictions."""
+        return None not in (self.columns.label, self.prediction)
 
-    def counts(self, n_groups: int, *, with_labels: bool) -> dict[str, NDArray[np.float64]]:
-        """Give the counts of each rate; those that need a label are of the rows that have one."""
-        counts = {"selection_rate": binary_counts(self.z, self.answer, self.answer, n_groups)}
-        if not with_labels:
-            return counts
-        z, answer = self.z[self.labelled], self.answer[self.labelled]
-        certain = binary_counts(
-            z, self.labels.astype(str) == str(self.good_label), answer, n_groups
-        )
-        # An answer is right if it is the label, which of many labels is more than being favourable
-        # or not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
-        accuracy = binary_counts(z, self.right, np.ones_like(self.right), n_groups)
-        names = [name for name in RATES if name != "selection_rate"]
-        return counts | {name: accuracy if name == "accuracy" else certain for name in names}
+    def facts(self) -> dict[str, Any]:
+        """Give what a report says of the table."""
+        label, what = self.columns.label, str(self.prediction or self.columns.label)
+        of_label = f"; of the label: {label} = {self.good_label}" if self.both else ""
+        dropped = {"without a group": ~self.kept, f"without a value in {what!r}": ~self.known}
+        return {
+            "favourable_answer": lb.favourable_answer(what, [str(self.good)]) + of_label,
+            "n_rows": len(self.kept),
+            "n_rows_compared": 0,
+            "dropped": [{"reason": r, "n": int(d.sum())} for r, d in dropped.items() if d.any()],
+            "label": label,
+            "prediction": self.prediction,
+            "sensitive": list(self.columns.sensitive),
+            "favourable": str(self.good),
+            "favourable_label": str(self.good_label) if self.both else None,
+        }
 
 
 def _read(
     X: Any,
-    groups: pd.DataFrame,
-    label: str | None,
+    columns: lb.Columns,
     prediction: str | None,
     favourable: tuple[str | None, str | None],
-    missing: MissingWords,
-) -> _Rows:
+) -> _Table:
     """Read the answers that are audited and the labels beside them.
 
     ``favourable`` has what the user said of the answer and of the label.
     """
-    both = label is not None and prediction is not None
-    what, (named, named_label) = str(prediction or label), favourable
+    (label, sensitive, *_, missing), (named, named_label) = columns, favourable
+    if label is None and prediction is None:
+        raise ValueError("name a column of labels or of predictions, or both.")
+    both, what = None not in (label, prediction), str(prediction or label)
+    if named_label is not None and not both:
+        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
+    lb.check_roles(label, sensitive)
+    check_words(as_frame(X), [*sensitive, *filter(None, (label, prediction))], missing)
+    groups, kept = columns.groups(X)
+    X = X if kept.all() else take_table_rows(X, kept)
     # A classifier that says the same to everybody may well be audited, beside labels.
-    answers, known = label_values(X, what, least=1 if both else 2, missing=missing)
+    answers, known = lb.label_values(X, what, least=1 if both else 2, missing=missing)
     labels, labelled = answers, known[known]
     if both:
         X = X if known.all() else take_table_rows(X, known)
-        labels, labelled = label_values(X, str(label), missing=missing)
+        labels, labelled = lb.label_values(X, str(label), missing=missing)
         answers = _same_numbers(answers, labels)
     strange = sorted(set(map(str, answers)) - set(map(str, labels)))
     if strange and named_label is None:
@@ -260,124 +211,142 @@ def _read(
             "the favourable one of each with --favourable and --favourable-label."
         )
     # Values that the predictions happen not to have may be favourable as well.
-    values = label_counts(answers if strange else labels)
-    good = find_favourable(values, what if strange else str(label or what), named)
+    values, known_labels = lb.label_counts(answers if strange else labels), lb.label_counts(labels)
+    good = lb.favourable_label(values, what if strange else str(label or what), named)
     good_label = good
     if named_label is not None:
-        known_labels = label_counts(labels)
-        good_label = as_label(named_label, list(known_labels), str(label), "--favourable-label")
+        good_label = lb.as_label(named_label, list(known_labels), str(label), "--favourable-label")
     names, group = group_codes(groups)
-    answer = answers.astype(str) == str(good)
-    right = answers[labelled].astype(str) == labels.astype(str)
+    if len(names) < 2:
+        raise ValueError(
+            f"{lb.joined(sensitive)} has one group only, {names[0]!r}; at least two are compared."
+        )
+    rows = pd.DataFrame({"z": group[known], "answer": answers.astype(str) == str(good)})
+    rows = rows.assign(labelled=labelled, label=None, right=False)
+    rows.loc[labelled, "label"] = labels.astype(str)
+    same = answers.astype(str) == rows["label"]
     if named_label is not None:
-        right = answer[labelled] == (labels.astype(str) == str(good_label))
-    return _Rows(
-        names, group, known, good, good_label, group[known], answer, labelled, labels, right
-    )
+        same = rows["answer"] == (rows["label"] == str(good_label))
+    rows["right"] = labelled & same
+    facts = (names, group, known, good, good_label, len(known_labels), rows)
+    return _Table(columns, prediction, kept, *facts)
 
 
-def _opposite(accuracy: float | None, rows: _Rows) -> str | None:
-    """Name the label to call favourable if label and prediction seem to count opposite answers."""
-    others = [v for v in label_counts(rows.labels) if str(v) != str(rows.good_label)]
-    if accuracy is None or accuracy >= 0.5 or len(others) != 1:
-        return None
-    return str(others[0])
+def _counts(rows: pd.DataFrame, table: _Table, n_groups: int) -> dict[str, Counts]:
+    """Give the counts of each rate; those that need a label are of the rows that have one."""
+    counts = {"selection_rate": binary_counts(rows["z"], rows["answer"], rows["answer"], n_groups)}
+    if not table.both:
+        return counts
+    rows = rows[rows["labelled"]]
+    truth = rows["label"] == str(table.good_label)
+    # An answer is right if it is the label, which of many labels is more than being favourable
+    # or not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
+    needs_label = dict.fromkeys(RATES, binary_counts(rows["z"], truth, rows["answer"], n_groups))
+    return needs_label | {"accuracy": binary_counts(rows["z"], rows["right"], 1, n_groups)} | counts
 
 
 def _privileged_place(
-    privileged: str | None,
-    names: NDArray[Any],
-    large: NDArray[Any],
-    small: Mapping[Any, int],
-    sensitive: Sequence[str],
-    min_group_size: int,
+    report: Mapping[str, Any], names: NDArray[Any], large: NDArray[Any], small: Mapping[Any, int]
 ) -> int | None:
     """Find the privileged group among those that are compared."""
+    privileged, least = report["privileged"], report["min_group_size"]
     if privileged is None:
         return None
-    group = as_label(privileged, names.tolist(), joined(sensitive), "--privileged")
+    columns = lb.joined(report["sensitive"])
+    group = lb.as_label(privileged, names.tolist(), columns, "--privileged")
     if group in small:
         raise ValueError(
             f"--privileged {privileged!r} has {small[group]} rows, fewer than "
-            f"min_group_size={min_group_size}; name a larger group, or lower min_group_size."
+            f"min_group_size={least}; name a larger group, or lower min_group_size."
         )
     return int(large.tolist().index(group))
 
 
-def _interval(rate: Rate, counts: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Rate of each group with its 95% interval and the rows that it is of."""
-    top, bottom = rate.fractions(counts)
-    low, high = wilson_interval(top, bottom)
-    return [
-        {
-            "value": plain_number(a / b if b else np.nan),
-            "low": plain_number(x),
-            "high": plain_number(y),
-            "rows": int(b),
-        }
-        for a, b, x, y in zip(top, bottom, low, high, strict=True)
-    ]
+def _add_labelled(
+    report: dict[str, Any], table: _Table, rows: pd.DataFrame, counts: Mapping[str, Counts]
+) -> NDArray[np.bool_]:
+    """Add what is known of rows that have a label, and say which groups have enough of them.
 
-
-def _add_rates(
-    report: dict[str, Any],
-    counts: Mapping[str, NDArray[np.float64]],
-    place: int | None,
-    with_labels: NDArray[np.bool_],
-) -> None:
-    """Add rows, rates and ratios, also those to the privileged group, which is at ``place``.
-
-    ``with_labels`` says which groups have labels enough to be compared in a rate that needs one.
+    Those that have too few are not compared in a rate that needs a label, unless the table has two
+    groups only. ``opposite`` is the label to call favourable if label and prediction seem to count
+    opposite answers.
     """
+    accuracy = lb.plain_number(overall_accuracy(counts["accuracy"]))
+    others = set(table.rows["label"].dropna()) - {str(table.good_label)}
+    opposite = accuracy is not None and accuracy < 0.5 and len(others) == 1
+    labelled = np.bincount(rows.loc[rows["labelled"], "z"], minlength=len(report["groups"]))
+    sizes, least = np.array(report["sizes"]), report["min_group_size"]
+    few = (sizes >= least) & (labelled < least)
+    report |= {
+        "accuracy": accuracy,
+        "opposite": others.pop() if opposite else None,
+        "labelled": labelled.tolist(),
+        "few_labels": [
+            {"group": report["groups"][j], "rows": int(sizes[j]), "labelled": int(labelled[j])}
+            for j in np.flatnonzero(few)
+        ],
+    }
+    return ~few if len(table.names) > 2 else np.ones_like(few)
+
+
+def _add_rate(
+    report: dict[str, Any],
+    name: str,
+    target: Target,
+    counts: Counts,
+    compared: NDArray[np.bool_],
+    place: int | None,
+) -> None:
+    """Add a rate of each group with its 95% interval, and how the groups compare.
+
+    ``place`` is that of the privileged group, with which each is compared as well.
+    """
+    (rate,) = target.rate.components
+    values, (top, bottom) = rate.per_group(counts), rate.fractions(counts)
+    report["rows"][name] = int(counts[compared].sum())
+    report["rates"][name] = [
+        {
+            **dict(zip(("value", "low", "high"), map(lb.plain_number, ends), strict=True)),
+            "rows": int(n),
+            "compared": bool(yes),
+        }
+        for *ends, n, yes in zip(
+            values, *wilson_interval(top, bottom), bottom, compared, strict=True
+        )
+    ]
+    report["ratios"][name] = lb.plain_number(target.value(counts[compared]))
     if place is not None:
-        report["ratios_to_privileged"] = {}
-    for name, c in counts.items():
-        rate = RATES[name]
-        compared = np.ones(len(c), dtype=bool) if name == "selection_rate" else with_labels
-        report["rows"][name] = int(c[compared].sum())
-        report["rates"][name] = [
-            of_group | {"compared": bool(yes)}
-            for of_group, yes in zip(_interval(rate, c), compared, strict=True)
-        ]
-        # Where no group has an error there is 0/0, which is no sign of anything.
-        none = compared.sum() < 2 or not rate.fractions(c[compared])[0].any()
-        report["ratios"][name] = None if none else plain_number(rate.ratio(c[compared]))
-        if place is not None:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                to = rate.per_group(c) / rate.per_group(c)[place]
-            known = compared & compared[place]
-            report["ratios_to_privileged"][name] = [
-                plain_number(r) if yes else None for r, yes in zip(to, known, strict=True)
-            ]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            to = np.where(compared & compared[place], values / values[place], np.nan)
+        ratios = report.setdefault("ratios_to_privileged", {})
+        ratios[name] = list(map(lb.plain_number, to))
 
 
-def _add_verdict(report: dict[str, Any], with_small: NDArray[np.float64] | None) -> None:
+def _add_verdict(report: dict[str, Any], target: Target, with_small: Counts | None) -> None:
     """Add whether the selection rate can be judged, whether it passes, and what is not judged."""
-    ratio, tau = report["ratios"]["selection_rate"], report["tau"]
+    value = report["ratios"]["selection_rate"]
     missing = [report.get(key) for key in ("missing_labels", "missing_predictions")]
     unsure = {name for about in missing if about is not None for name in about["not_judged"]}
     report["not_judged"] = [name for name in report["ratios"] if name in unsure]
-    report["judged"] = ratio is not None and "selection_rate" not in unsure
+    report["judged"] = value is not None and "selection_rate" not in unsure
     report["passed_rate"] = "selection_rate"
-    report["passed"] = bool(report["judged"] and ratio >= tau)
+    report["passed"] = bool(report["judged"] and target.reached(value))
     if with_small is not None:
-        ratio = plain_number(RATES["selection_rate"].ratio(with_small))
-        passed = bool(report["judged"] and ratio is not None and ratio >= tau)
-        report["with_small_groups"] = {"ratio": ratio, "passed": passed}
+        value = target.value(with_small)
+        passed = bool(report["judged"] and target.reached(value))
+        report["with_small_groups"] = {"ratio": lb.plain_number(value), "passed": passed}
 
 
-def _other_labels(labels: NDArray[Any], good: Any, *, unclear: bool) -> dict[str, Any]:
-    """Count the labels that are not favourable, and name those that may be mistakes.
-
-    ``unclear`` says whether a word such as "unknown" may stand for no label; not if a user has said
-    that such words are values.
-    """
-    rows = {str(label): n for label, n in label_counts(labels).items()}
-    others = {label: n for label, n in rows.items() if label != str(good)}
+def _other_labels(labels: Any, table: _Table) -> dict[str, Any]:
+    """Count the labels that are not favourable, and name those that may be mistakes."""
+    rows = lb.label_counts(labels.to_numpy(dtype=str))
+    others = {label: n for label, n in rows.items() if label != str(table.good_label)}
+    # A word such as "unknown" may stand for no label, unless a user has said that it is a value.
+    unclear = str(table.columns.label or table.prediction) not in table.columns.missing.kept
     return {
         "not_favourable": others,
         "perhaps_missing": [w for w in others if unclear and w.casefold() in NO_OUTCOME],
-        "alike_labels": alike_labels(rows),
+        "alike_labels": lb.alike_labels(rows),
     }
 
 
@@ -391,10 +360,7 @@ def _same_numbers(values: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     return np.array([written[value] for value in values])
 
 
-def _cramers_v(z: NDArray[Any], answer: NDArray[np.bool_]) -> float:
-    r"""Association of group and answer, from 0 to 1; of two groups the size of the correlation."""
-    table = np.bincount(z * 2 + answer, minlength=2 * (int(z.max()) + 1)).reshape(-1, 2)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    if len(table) < 2 or not (expected > 0).all():
-        return float("nan")
-    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / table.sum()))
+def _association(rows: pd.DataFrame) -> float | None:
+    r"""Cramér's V of group and answer, from 0 to 1; of two groups the size of the correlation."""
+    table = pd.crosstab(rows["z"], rows["answer"]).to_numpy()
+    return None if min(table.shape) < 2 else float(association(table, method="cramer"))

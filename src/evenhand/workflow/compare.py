@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from evenhand.core.groups import group_codes
+from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import take_table_rows
@@ -99,6 +100,7 @@ def compare_methods(
         rows = number[z] < len(large)
         X, y, z = take_table_rows(X, rows), y[rows], z[rows]
         small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
+    notion = notion_name(notion)
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.

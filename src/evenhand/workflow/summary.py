@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.notions import notion_name
 from evenhand.core.rates import AnyRate, Rate, WorstRate
+from evenhand.core.targets import Target
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
@@ -70,6 +72,7 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
             "counts": _counts(facts, parts, place),
         },
         "tau": float(np.max(model.tau)),
+        "comparison": model.fitted_.target.comparison,
         "plain": {
             "counts": facts["plain"]["counts"],
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
@@ -93,10 +96,11 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
     Counts have all small groups together, behind the others. ``changes`` says of a part whether
     the ratio reaches the target and would not with them as one more group.
     """
-    rate, n, parts = rate_of(summary), len(summary["groups"]), []
+    target, n, parts = target_of(summary), len(summary["groups"]), []
+    rate = target.rate
     for part in summary["parts"]:
         counts = np.asarray(summary["saved"]["counts"][part["key"]], dtype=float)
-        small, (without, ratio) = counts[n:], (rate.ratio(counts[:n]), rate.ratio(counts))
+        small, without, ratio = counts[n:], target.value(counts[:n]), target.value(counts)
         known = bool(np.isfinite(without) and np.isfinite(ratio))
         parts.append(
             {
@@ -106,7 +110,7 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
                 "values": [plain_number(one.per_group(small)[0]) for one in rate.components],
                 "rows": [int(one.fractions(small)[1][0]) for one in rate.components],
                 "ratio": plain_number(ratio),
-                "changes": known and bool(ratio < summary["tau"] <= without),
+                "changes": known and target.reached(without) and not target.reached(ratio),
             }
         )
     feasible = summary["reached"]["feasible"]
@@ -142,13 +146,18 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
 
 
+def target_of(summary: Mapping[str, Any]) -> Target:
+    """Make the library's target from the summary: what every screen and page judges by."""
+    return Target(rate_of(summary), summary["tau"], summary.get("comparison", "ratio"))
+
+
 def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Give what the user asked for."""
     return {
         "label": facts["label"],
         "favourable": facts["favourable"],
         "sensitive": facts["sensitive"],
-        "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
+        "notions": [notion_name(name) for name in np.atleast_1d(model.notion).tolist()],
         "taus": [float(t) for t in np.atleast_1d(model.tau)],
         "confidence": model.fitted_.confidence,
         "selection": model.selection,

@@ -4,16 +4,7 @@
 ``claims.md`` into a folder; ``evenhand reproduce`` does the same from the command line.
 """
 
-from evenhand.paper.experiments._claims import Claim, Finding, Verdict, tally
+from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Verdict, tally
 from evenhand.paper.experiments._reproduce import EXPERIMENTS, reproduce
-from evenhand.paper.experiments._runner import Experiment
 
-__all__ = [
-    "EXPERIMENTS",
-    "Claim",
-    "Experiment",
-    "Finding",
-    "Verdict",
-    "reproduce",
-    "tally",
-]
+__all__ = ["EXPERIMENTS", "Claim", "Experiment", "Finding", "Verdict", "reproduce", "tally"]

@@ -1,27 +1,13 @@
-"""The paper's statements as records, and how they are judged and written down."""
-
-from __future__ import annotations
+"""Experiments and the paper's statements as records; how these are judged and written down."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-if TYPE_CHECKING:
-    from evenhand.paper.experiments._runner import Experiment
-
-__all__ = [
-    "CORRECTED",
-    "PRINTED",
-    "RIDGE",
-    "Claim",
-    "Finding",
-    "Verdict",
-    "dagger",
-    "judge",
-    "means",
-]
+Cell = dict[str, Any]
+Rows = list[dict[str, Any]]
 
 PRINTED, RIDGE, CORRECTED = "printed", "printed, small ridge", "corrected"
 
@@ -63,6 +49,40 @@ class Claim:
     criterion: str
     test: Callable[[pd.DataFrame, str], Finding]
     one_reading: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of the paper.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line and of its files.
+    title : str
+        What it shows, in a line.
+    cells : callable ``(quick) -> list of dict``
+        The grid: each cell is a small dictionary of numbers and strings, its seed among them.
+    run : callable ``(**cell) -> list of dict``
+        Rows of the table for one cell; a function of the cell alone.
+    draw : callable ``(table) -> Figure``
+        The picture.
+    caption : str
+        What a reader must know to judge the picture.
+    claims : tuple of Claim
+        The paper's statements that its table decides.
+    needs : tuple of str, default=()
+        Packages of the extra ``paper`` that it cannot do without, besides matplotlib.
+    """
+
+    name: str
+    title: str
+    cells: Callable[[bool], list[Cell]]
+    run: Callable[..., Rows]
+    draw: Callable[[pd.DataFrame], Any]
+    caption: str
+    claims: tuple[Claim, ...]
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

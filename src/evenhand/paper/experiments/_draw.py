@@ -1,7 +1,5 @@
 """Lines with bands, told apart without colour."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +8,6 @@ import pandas as pd
 
 from evenhand._extras import import_extra
 from evenhand.paper.experiments._fits import READINGS
-
-__all__ = ["ALL", "STYLES", "draw_over_rho", "grid", "legend", "lines"]
 
 ALL = "all"
 """Reading of rows that are the same in every reading."""

@@ -1,7 +1,5 @@
 """Data, readings and fits that several experiments share."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,21 +19,6 @@ from evenhand.models.fit_rows import read_rows
 from evenhand.models.method import Method
 from evenhand.models.training import make_oracle
 from evenhand.paper.experiments._claims import CORRECTED, PRINTED, RIDGE
-
-__all__ = [
-    "ADULT",
-    "READINGS",
-    "RHOS",
-    "VARIANTS",
-    "fit",
-    "grid_of",
-    "iterations",
-    "measure",
-    "measure_iterates",
-    "measure_last",
-    "problem",
-    "split",
-]
 
 ADULT = 0.21
 """How the paper writes the correlation of Adult itself."""

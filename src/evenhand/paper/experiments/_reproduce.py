@@ -1,7 +1,5 @@
 """All experiments, and one function that runs and judges them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.util import find_spec
 from os import PathLike
@@ -10,14 +8,9 @@ from pathlib import Path
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.models.progress import job_bar
-from evenhand.paper.experiments._claims import Verdict, claims_markdown, judge_all
+from evenhand.paper.experiments._claims import Experiment, Verdict, claims_markdown, judge_all
 from evenhand.paper.experiments._fits import SEEDS, SETTINGS
-from evenhand.paper.experiments._runner import (
-    Experiment,
-    finished,
-    run_experiments,
-    versions,
-)
+from evenhand.paper.experiments._runner import finished, run_experiments, versions
 from evenhand.paper.experiments.alone import ALONE
 from evenhand.paper.experiments.bounds import BOUNDS
 from evenhand.paper.experiments.counterexample import COUNTEREXAMPLE
@@ -28,8 +21,6 @@ from evenhand.paper.experiments.noise import NOISE
 from evenhand.paper.experiments.rivals import DISCOVERY_COARSE, DISCOVERY_FULL, RIVALS
 from evenhand.paper.experiments.targets import TARGETS
 from evenhand.paper.experiments.updates import UPDATES
-
-__all__ = ["EXPERIMENTS", "reproduce"]
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

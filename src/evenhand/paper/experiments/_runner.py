@@ -1,12 +1,9 @@
 """Experiments as records, and the runner: each cell is run once, and what came out is kept."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,50 +14,11 @@ from joblib import Parallel, delayed
 import evenhand
 from evenhand._atomic import write_atomically
 from evenhand._extras import package_version
-from evenhand.paper.experiments._claims import Claim
-
-__all__ = ["Cell", "Experiment", "Rows", "finished", "run_experiments", "versions"]
-
-Cell = dict[str, Any]
-Rows = list[dict[str, Any]]
+from evenhand.paper.experiments._claims import Cell, Experiment, Rows
 
 # Packages whose files are part of a cell's content: what shows a result cannot change it.
 _CODE = ("core", "datasets", "engines", "frontier", "models", "peers", "paper")
 _PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment of the paper.
-
-    Parameters
-    ----------
-    name : str
-        Its name on the command line and of its files.
-    title : str
-        What it shows, in a line.
-    cells : callable ``(quick) -> list of dict``
-        The grid: each cell is a small dictionary of numbers and strings, its seed among them.
-    run : callable ``(**cell) -> list of dict``
-        Rows of the table for one cell; a function of the cell alone.
-    draw : callable ``(table) -> Figure``
-        The picture.
-    caption : str
-        What a reader must know to judge the picture.
-    claims : tuple of Claim
-        The paper's statements that its table decides.
-    needs : tuple of str, default=()
-        Packages of the extra ``paper`` that it cannot do without, besides matplotlib.
-    """
-
-    name: str
-    title: str
-    cells: Callable[[bool], list[Cell]]
-    run: Callable[..., Rows]
-    draw: Callable[[pd.DataFrame], Any]
-    caption: str
-    claims: tuple[Claim, ...]
-    needs: tuple[str, ...] = ()
 
 
 def package_hash(folder: Path) -> str:

@@ -1,7 +1,5 @@
 """The adversary with and without its regulariser."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -9,12 +7,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.datasets import Split
-from evenhand.paper.experiments._claims import Claim, Finding, dagger, means
+from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows, dagger, means
 from evenhand.paper.experiments._draw import draw_over_rho
 from evenhand.paper.experiments._fits import READINGS, fit, grid_of, measure_last, split
-from evenhand.paper.experiments._runner import Cell, Experiment, Rows
-
-__all__ = ["ALONE"]
 
 RARE = 0.02
 BOTH, ALONE_ = "adversary and regulariser", "adversary alone"

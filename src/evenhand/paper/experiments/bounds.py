@@ -1,7 +1,5 @@
 """The theorems' bounds beside what runs measure."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -11,12 +9,9 @@ import pandas as pd
 from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import modified, normal, power_schedule
 from evenhand.paper import theory
-from evenhand.paper.experiments._claims import Claim, Finding
+from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, READINGS, iterations, problem, split
-from evenhand.paper.experiments._runner import Cell, Experiment, Rows
-
-__all__ = ["BOUNDS"]
 
 C = 0.25
 MAX_ITER = 200

@@ -1,7 +1,5 @@
 """Where the normal update cannot become fair, and the identity that the projection rests on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,12 +7,9 @@ import pandas as pd
 
 from evenhand.core.rates import RATES
 from evenhand.datasets import make_counterexample
-from evenhand.paper.experiments._claims import Claim, Finding
+from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, READINGS, iterations, problem, split
-from evenhand.paper.experiments._runner import Cell, Experiment, Rows
-
-__all__ = ["COUNTEREXAMPLE"]
 
 EXAMPLE = "counter-example"
 _ROWS = {

@@ -1,14 +1,20 @@
 """Training accuracy and rate over the iterations, and at iteration 50 over all correlations."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.paper.experiments._claims import CORRECTED, Claim, Finding, dagger, means
+from evenhand.paper.experiments._claims import (
+    CORRECTED,
+    Claim,
+    Experiment,
+    Finding,
+    Rows,
+    dagger,
+    means,
+)
 from evenhand.paper.experiments._draw import draw_over_rho, grid, legend, lines
 from evenhand.paper.experiments._fits import (
     ADULT,
@@ -21,10 +27,7 @@ from evenhand.paper.experiments._fits import (
     measure_last,
     split,
 )
-from evenhand.paper.experiments._runner import Experiment, Rows
 from evenhand.peers import AccuracyOnly
-
-__all__ = ["CURVES", "ITERATION_50"]
 
 DATA = {ADULT: "Adult", 0.5: "ρ = 0.5"}
 FIXED = "corrected, η = 0.1"

@@ -1,19 +1,14 @@
 """The data of the experiments: Adult, and its labels at each correlation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.datasets import load_adult, make_counterexample, with_correlation
-from evenhand.paper.experiments._claims import Claim, Finding
+from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, grid_of
-from evenhand.paper.experiments._runner import Experiment, Rows
-
-__all__ = ["DATA"]
 
 STYLES = {
     "women": {"color": "#D55E00", "linestyle": "--", "marker": "^"},

@@ -1,18 +1,13 @@
 """Whether the exponent p of α = 0.1 / t^p matters."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from evenhand.paper.experiments._claims import Claim, Finding, means
+from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows, means
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, READINGS, fit, grid_of, measure_last, split
-from evenhand.paper.experiments._runner import Cell, Experiment, Rows
-
-__all__ = ["EXPONENTS"]
 
 DATA = {ADULT: "Adult", 0.8: "ρ = 0.8"}
 POWERS = tuple(round(0.1 * k, 1) for k in range(1, 11))

@@ -1,7 +1,5 @@
 """How much weight the noise column gets, over the correlation."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -9,12 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from evenhand.paper.experiments._claims import Claim, Finding
+from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows
 from evenhand.paper.experiments._draw import draw_over_rho
 from evenhand.paper.experiments._fits import READINGS, fit, grid_of, split
-from evenhand.paper.experiments._runner import Experiment, Rows
-
-__all__ = ["NOISE"]
 
 RATIOS = {"printed_ratio": "w_η / max w", "absolute_ratio": "w_η / max |w|"}
 

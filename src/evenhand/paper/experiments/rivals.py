@@ -1,7 +1,5 @@
 """The peers that the paper compares with over the correlation, for either notion."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any
@@ -10,7 +8,7 @@ import pandas as pd
 
 from evenhand.datasets import Split
 from evenhand.models.classifier import FairClassifier
-from evenhand.paper.experiments._claims import Claim, Finding, dagger, means
+from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows, dagger, means
 from evenhand.paper.experiments._draw import ALL, draw_over_rho
 from evenhand.paper.experiments._fits import (
     ADULT,
@@ -22,10 +20,7 @@ from evenhand.paper.experiments._fits import (
     measure,
     split,
 )
-from evenhand.paper.experiments._runner import Cell, Experiment, Rows
 from evenhand.peers import CelisClassifier, ZafarClassifier, ZhangClassifier
-
-__all__ = ["DISCOVERY_COARSE", "DISCOVERY_FULL", "RIVALS"]
 
 TAU = 0.9
 OURS, DEFAULTS = "AGD modified, τ = 0.9", "evenhand's defaults, τ = 0.9"

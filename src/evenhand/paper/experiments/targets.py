@@ -1,7 +1,5 @@
 """What raising τ does, and how fair the run gets on the way."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -10,7 +8,7 @@ import pandas as pd
 
 from evenhand.datasets import Split
 from evenhand.models.classifier import FairClassifier, FairnessWarning
-from evenhand.paper.experiments._claims import Claim, Finding, means
+from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows, means
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import (
     READINGS,
@@ -20,9 +18,6 @@ from evenhand.paper.experiments._fits import (
     measure_iterates,
     split,
 )
-from evenhand.paper.experiments._runner import Experiment, Rows
-
-__all__ = ["TARGETS"]
 
 TAUS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 STYLES = {

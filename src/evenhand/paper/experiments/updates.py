@@ -1,18 +1,13 @@
 """Modified against normal updates over the correlation, on test data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
 
-from evenhand.paper.experiments._claims import Claim, Finding, dagger, means
+from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows, dagger, means
 from evenhand.paper.experiments._draw import draw_over_rho
 from evenhand.paper.experiments._fits import READINGS, fit, grid_of, measure, measure_last, split
-from evenhand.paper.experiments._runner import Experiment, Rows
 from evenhand.peers import AccuracyOnly, FairnessOnly
-
-__all__ = ["UPDATES"]
 
 
 def run(rho: float, seed: int) -> Rows:

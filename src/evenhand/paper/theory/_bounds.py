@@ -1,7 +1,5 @@
 """The paper's expressions, as functions of the constants of its theorems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The certificate of a fitted classifier."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The optima of the losses: the least classification loss, the largest fairness objective."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

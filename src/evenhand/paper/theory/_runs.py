@@ -1,7 +1,5 @@
 """Runs of a solver: the one of the theorem, and what is measured along any."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,0 +1,79 @@
+"""Errors and warnings that carry data: a code, what they are about, and a sentence made of it.
+
+A sentence may name a parameter of the library. Python shows it as ``tau=0.8``; a command line, to
+which the same parameter is an option, has the sentence made anew with its own spelling
+(:meth:`Message.sentence`). Nobody searches a sentence for names.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = ["InputError", "InputWarning", "Message", "Parameter"]
+
+
+class Parameter(NamedTuple):
+    """A parameter as a sentence names it, with a value or without.
+
+    Examples
+    --------
+    >>> from evenhand.core.errors import Parameter
+    >>> str(Parameter("tau", 0.8)), str(Parameter("missing_groups"))
+    ('tau=0.8', 'missing_groups')
+    """
+
+    name: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        return self.name if self.value is ... else f"{self.name}={self.value!r}"
+
+
+class Message:
+    """What an error or a warning says, as data.
+
+    Parameters
+    ----------
+    code : str
+        Its name, which stays when its sentence is rewritten: what tests and programs ask for.
+    template : str
+        The sentence, with the names of ``data`` in braces.
+    **data
+        What it is about, by name: ``column``, ``group``, ``value``, and each :class:`Parameter`
+        that it mentions. Text from a table stands here, never in the template.
+
+    Examples
+    --------
+    >>> from evenhand.core.errors import InputError, Parameter
+    >>> error = InputError("few_rows", "{n} rows are too few; use {use}.", n=3,
+    ...                    use=Parameter("test_size", 0))
+    >>> str(error), error.code, error.data["n"]
+    ('3 rows are too few; use test_size=0.', 'few_rows', 3)
+    >>> error.sentence(lambda parameter: f"--test-size {parameter.value}")
+    '3 rows are too few; use --test-size 0.'
+    """
+
+    def __init__(self, code: str, template: str, /, **data: Any) -> None:
+        self.code, self.template, self.data = code, template, data
+        super().__init__(self.sentence())  # type: ignore[call-arg]  # mixed into an exception
+
+    def sentence(self, spell: Callable[[Parameter], str] = str) -> str:
+        """Make the sentence, with each parameter in the reader's spelling."""
+        return self.template.format(
+            **{k: spell(v) if isinstance(v, Parameter) else v for k, v in self.data.items()}
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers of Dask and joblib send their errors home.
+        return _remade, (type(self), self.code, self.template, self.data)
+
+
+def _remade(kind: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:
+    return kind(code, template, **data)
+
+
+class InputError(Message, ValueError):
+    """What was given cannot be used; the sentence says what to do."""
+
+
+class InputWarning(Message, UserWarning):
+    """What was given can be used, and a reader should know something of it."""
