@@ -68,7 +68,7 @@ $(BIN)/python:
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml
 	@echo "setting up $(VENV) ..."
-	$(PIP) -e ".[plot,fast]"
+	$(PIP) -e ".[cli,fast,plot]"
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml
@@ -81,15 +81,15 @@ $(VENV)/.track: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml
-	$(PIP) -e ".[plot,peers]"
+	$(PIP) -e ".[cli,fast,plot,peers]"
 	@touch $@
 
 $(VENV)/.paper: $(BIN)/python pyproject.toml
-	$(PIP) -e ".[paper]"
+	$(PIP) -e ".[fast,paper]"
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml
-	$(PIP) -e ".[plot,peers,fast,dask,parquet]"
+	$(PIP) -e ".[cli,fast,plot,peers,dask]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml

@@ -204,12 +204,32 @@ def test_command_line():
     assert "Traceback" not in wrong.stderr
 
 
+def test_the_command_says_what_it_needs():
+    code = """
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "rich" else find(name, *rest)
+from evenhand.__main__ import main
+sys.argv = ["evenhand", "datasets"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("evenhand: the command needs rich; ")
+    assert line.endswith("pip install 'evenhand[cli]'")
+
+
 def test_the_command_is_the_light_entry():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert scripts["scripts"] == {"evenhand": "evenhand.__main__:main"}
-    from evenhand.__main__ import main
+    from evenhand.__main__ import NEEDS, main
 
     assert callable(main)
+    extras = scripts["optional-dependencies"]
+    extra = " ".join([*extras["cli"], *extras["parquet"]])
+    assert all(name in extra for name in NEEDS)
+    assert not any(name in line for name in NEEDS for line in scripts["dependencies"])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")

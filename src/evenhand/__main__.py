@@ -2,11 +2,15 @@
 
 import os
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from evenhand.cli.signals import on_end
 
 __all__ = ["main"]
+
+# What the command needs beside the library: the extra "cli".
+NEEDS = ("typer", "rich", "jinja2", "pyarrow")
 
 
 def _stop(*_: Any) -> None:
@@ -21,6 +25,12 @@ def main() -> None:
     Where no command is at work, a signal to end is obeyed at once; commands clean up first.
     """
     on_end(_stop)
+    absent = [name for name in NEEDS if find_spec(name) is None]
+    if absent:
+        sys.exit(
+            f"evenhand: the command needs {', '.join(absent)}; install what it needs with: "
+            "pip install 'evenhand[cli]'"
+        )
     from evenhand.cli.app import app
 
     try:

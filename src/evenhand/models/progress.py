@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from evenhand._extras import import_extra
 from evenhand.core.trajectory import Trajectory
 
 __all__ = ["job_bar", "progress_bar"]
@@ -16,16 +17,14 @@ def progress_bar(
     if not verbose:
         yield lambda what, advance: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
+    rich = import_extra("rich.progress", "cli")
     columns = (
-        TextColumn("{task.description:<18}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
+        rich.TextColumn("{task.description:<18}"),
+        rich.BarColumn(bar_width=30),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[state]}"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with rich.Progress(*columns, console=rich.Console(stderr=True)) as bar:
         task = bar.add_task("", total=total, state="")
 
         def show(what: str, advance: int) -> None:
@@ -42,11 +41,13 @@ def job_bar(verbose: int, total: int) -> Iterator[Callable[[str], None]]:
     if not verbose:
         yield lambda what: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-
-    columns = (BarColumn(30), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    rich = import_extra("rich.progress", "cli")
+    columns = (
+        rich.BarColumn(30),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.description}"),
+    )
+    with rich.Progress(*columns, console=rich.Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=total)
         yield lambda what: bar.update(task, advance=1, description=f"last done: {what}")
