@@ -1,11 +1,14 @@
-"""Code in the README and the documentation runs (``>>>`` examples are pytest's own business)."""
+"""Code in the README, the documentation and the examples runs (pytest itself runs ``>>>``)."""
 
+import json
 import re
+import runpy
 import shlex
 from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +21,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "benchmarks/notes").glob("*.md")),
 ]
+EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.stem != "demo"]
 mpl.use("Agg")
 
 
@@ -53,6 +57,33 @@ def test_links_lead_somewhere(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
         assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_an_example_draws_its_picture(path, tmp_path, monkeypatch):
+    assert (ROOT / f"docs/_static/gallery/{path.stem}.png").exists()
+    assert f"literalinclude}} ../examples/{path.name}" in (ROOT / "docs/gallery.md").read_text()
+    monkeypatch.setattr("sys.argv", [str(path), str(tmp_path / "picture.png")])
+    runpy.run_path(str(path), run_name="__main__")
+    plt.close("all")
+    assert (tmp_path / "picture.png").stat().st_size > 5_000
+
+
+def test_the_notebook_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # it writes a page and a model
+    cells = json.loads((ROOT / "examples/from_a_frame_to_a_page.ipynb").read_text("utf-8"))["cells"]
+    namespace, shown = {}, []
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "notebook", "exec"), namespace)
+            shown += [
+                "".join(output["text"])
+                for output in cell["outputs"]
+                if output["output_type"] == "stream"
+            ]
+    plt.close("all")
+    assert capsys.readouterr().out == "".join(shown)
+    assert (tmp_path / "decision.html").exists()
 
 
 REFERENCE = (ROOT / "docs/api.md").read_text(encoding="utf-8").split()
