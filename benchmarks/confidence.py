@@ -1,7 +1,7 @@
 """How sure a target is: where the margin of ``confidence`` comes from, and how often τ holds.
 
     python benchmarks/confidence.py calibrate [--tables 480] [--jobs 2]
-    python benchmarks/confidence.py report [--splits 20] [--jobs 2] [--out docs/holds/confidence.md]
+    python benchmarks/confidence.py report [--splits 20] [--jobs 2] [--out FILE]
 
 ``calibrate`` draws tables from many generators (300 to 30,000 rows, 3 to 60 columns, two or three
 groups, numbers and codes, clear and noisy labels), fits each once and measures every point that may

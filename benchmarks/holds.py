@@ -270,7 +270,7 @@ def main():
     parser.add_argument("--truth", type=int, default=10**6, help="rows that the truth is from")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="what was run already, no more")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/holds")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "notes/holds")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     lines, ok = [], True

@@ -1,4 +1,4 @@
-"""What it is worth to be wary of luck when a frontier is made: test curves with and without.
+"""What a conservative frontier is worth: test curves with and without standard errors.
 
     python benchmarks/luck.py [--splits 20]
 
@@ -60,7 +60,7 @@ def main():
             means = summarize(table).set_index("tau")
             accuracies = "   ".join(f"{at[r]:6.4f}" for r in ("0.8", "0.9", "0.95"))
             rates = "    ".join(f"{means.loc[tau, 'rate']:5.3f}" for tau in (0.8, 0.9, 0.95))
-            how = "wary of luck" if wary else "not"
+            how = "conservative" if wary else "face value"
             print(f"{name:<8}{how:<13}{accuracies}   {at['0.9_se']:6.4f}    {rates}", flush=True)
 
 

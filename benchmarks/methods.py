@@ -228,7 +228,7 @@ def main():
     parser.add_argument("--max-iter", type=int, default=FairClassifier().max_iter)
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/methods")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "notes/methods")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     rates = " | ".join(f"at {rate:.2f}" for rate in RATES_READ)

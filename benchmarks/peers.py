@@ -67,8 +67,7 @@ def markdown(name, table, lines):
         "*Accuracy at rate r*: the mean test curve read at r; a dash where it does not get there. "
         "†: needs the group to predict.",
         "",
-        f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]"
-        f"(comparison/{name}.png)",
+        f"![{TITLES[name].replace('`', '')}: accuracy against rate for all methods]({name}.png)",
         "",
         "| method | accuracy at rate .80 | at .90 | at .95 | at τ = .8: accuracy | test rate | s | "
         "MiB |",
@@ -115,7 +114,7 @@ def main():
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--methods", nargs="*", choices=list(PEERS))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs/comparison")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "notes/comparison")
     args = parser.parse_args()
     mpl.use("Agg")
     args.out.mkdir(parents=True, exist_ok=True)

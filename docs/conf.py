@@ -17,7 +17,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
-exclude_patterns = ["_build", "comparison", "holds", "methods", "reproduction"]
+exclude_patterns = ["_build", "reproduction"]
 # scikit-learn's own docstrings, inherited by the classifier, point into its documentation
 suppress_warnings = ["ref.ref"]
 html_theme = "furo"

@@ -39,7 +39,7 @@ def test_walkthrough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     expected = {"audit people.csv": 2}
     done = 0
-    for call, shown in session(DOCS / "walkthrough.md"):
+    for call, shown in session(DOCS / "first_page.md"):
         assert call[0] == "evenhand"
         result = CliRunner().invoke(app, call[1:])
         code = next((c for start, c in expected.items() if " ".join(call[1:]).startswith(start)), 0)
