@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.groups import as_binary, group_codes
+from evenhand.core.errors import InputError
+from evenhand.core.groups import as_binary, check_weights, group_codes
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
 
 __all__ = [
@@ -79,13 +80,14 @@ def group_counts(
     true, pred = as_binary(y_true, y_pred, pos_label)
     check_consistent_length(true, pred, codes)
     if len(codes) == 0:
-        raise ValueError("y_true, y_pred and sensitive_features are empty; rates need rows.")
+        raise InputError(
+            "no_rows_to_rate", "y_true, y_pred and sensitive_features are empty; rates need rows."
+        )
     weight = None
     if sample_weight is not None:
         weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
         check_consistent_length(true, weight)
-        if not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError("sample_weight has negative, missing or infinite values.")
+        check_weights(weight)
     cell = (codes * 2 + true) * 2 + pred
     counts = np.bincount(cell, weights=weight, minlength=4 * len(groups))
     return groups, counts.reshape(len(groups), 2, 2).astype(np.float64)

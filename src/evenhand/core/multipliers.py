@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import CellSums, SoftRateGap
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
@@ -127,9 +128,14 @@ class CostSensitivePath:
         """Refuse rates whose denominator depends on the predictions."""
         for part in notion.components:
             if not all(rate.fixed_denominator for rate in part.rate.components):
-                raise ValueError(
-                    f"solver='cost_sensitive' cannot serve notion={part.name!r}, whose rate is "
-                    "among the rows of one prediction; use solver='soft_rate' or 'agd'."
+                raise InputError(
+                    "solver_cannot_serve",
+                    "{solver} cannot serve {notion}, whose rate is among the rows of one "
+                    "prediction; use {soft_rate} or {agd}.",
+                    solver=Parameter("solver", "cost_sensitive"),
+                    notion=Parameter("notion", part.name),
+                    soft_rate=Parameter("solver", "soft_rate"),
+                    agd=Parameter("solver", "agd"),
                 )
 
     def costs(self, notion: AnyNotion, kappa: FloatArray) -> FloatArray:

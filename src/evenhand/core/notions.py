@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray, namespace
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
 from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
 
@@ -117,7 +118,11 @@ class Notion:
 def _plain(rate: AnyRate) -> Rate:
     """One rate, for what needs its value in each group."""
     if isinstance(rate, WorstRate):
-        raise ValueError(f"{rate.name} is several rates; there is no one value per group.")
+        raise InputError(
+            "several_rates",
+            "{rate} is several rates; there is no one value per group.",
+            rate=rate.name,
+        )
     return rate
 
 
@@ -332,20 +337,33 @@ SYNONYMS = {
 }
 """Other words of the field for some of the notions."""
 
-_NO_NOTIONS = {
-    "calibration": "is about scores, and evenhand compares answers; 'predictive_parity' and "
-    "'negative_predictive_parity' compare how often a yes or a no is right",
-    "four_fifths_rule": "is a notion with a target; use 'statistical_parity' with tau=0.8",
-}
-
 
 def notion_name(word: str) -> str:
     """Give the name in :data:`NOTIONS` of a notion or of one of its :data:`SYNONYMS`."""
+    notion = Parameter("notion", word)
+    if word == "calibration":
+        raise InputError(
+            "notion_of_scores",
+            "{notion} is about scores, and evenhand compares answers; 'predictive_parity' and "
+            "'negative_predictive_parity' compare how often a yes or a no is right.",
+            notion=notion,
+        )
+    if word == "four_fifths_rule":
+        raise InputError(
+            "notion_with_target",
+            "{notion} is a notion with a target; use {parity} with {tau}.",
+            notion=notion,
+            parity=Parameter("notion", "statistical_parity"),
+            tau=Parameter("tau", 0.8),
+        )
     name = SYNONYMS.get(word, word)
-    if name in _NO_NOTIONS:
-        raise ValueError(f"notion={word!r} {_NO_NOTIONS[name]}.")
     if name not in NOTIONS:
-        raise ValueError(f"notion={word!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+        raise InputError(
+            "unknown_notion",
+            "{notion}; use one of {names}.",
+            notion=notion,
+            names=", ".join(map(repr, NOTIONS)),
+        )
     return name
 
 
@@ -366,16 +384,29 @@ def find_notion(
     single = isinstance(names, str)
     listed = [notion_name(name) for name in ([names] if isinstance(names, str) else names)]
     if not listed:
-        raise ValueError("notion is an empty list; name at least one notion.")
+        raise InputError(
+            "no_notion",
+            "{notion} is an empty list; name at least one notion.",
+            notion=Parameter("notion"),
+        )
     if len(set(listed)) < len(listed):
-        raise ValueError(f"notion={listed} names a notion twice.")
+        raise InputError(
+            "repeated_notion", "{notion} names a notion twice.", notion=Parameter("notion", listed)
+        )
     each = np.asarray(taus, dtype=np.float64)
     if each.ndim and (single or each.shape != (len(listed),)):
-        raise ValueError(
-            f"tau={taus} for notion={names!r}; give one target, or as many as there are notions."
+        raise InputError(
+            "targets_of_notions",
+            "{tau} for {notion}; give one target, or as many as there are notions.",
+            tau=Parameter("tau", taus),
+            notion=Parameter("notion", names),
         )
     if not ((each > 0) & (each <= 1)).all():
-        raise ValueError(f"tau={taus}; every target must be above 0 and at most 1.")
+        raise InputError(
+            "target_out_of_range",
+            "{tau}; every target must be above 0 and at most 1.",
+            tau=Parameter("tau", taus),
+        )
     if single:
         return NOTIONS[listed[0]](degree)
     each = np.broadcast_to(each, (len(listed),))

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from evenhand.core.groups import check_missing
+from evenhand.core.errors import InputError, Parameter
+from evenhand.core.groups import check_missing, check_weights
 from evenhand.core.rows import Rows, Share, as_columns
 from evenhand.engines.coding import Coding, count_levels, group_values, make_coding, recode
 from evenhand.engines.memory import MemoryRows, canonical
@@ -85,10 +86,21 @@ def check_shape(X: Any) -> None:
     """Refuse what is no table, or an empty one; not every collection knows its rows."""
     n_dims = getattr(X, "ndim", 0)
     if n_dims != 2:
-        raise ValueError(f"X has {n_dims} dimensions; it must have two: rows and columns.")
+        raise InputError(
+            "not_a_table",
+            "X has {n} dimensions; it must have two: rows and columns.",
+            n=n_dims,
+        )
     for n, what in zip(X.shape, ("rows", "columns"), strict=True):
-        if isinstance(n, Integral) and not n:
-            raise ValueError(f"X has no {what}; there is nothing to learn from.")
+        if isinstance(n, Integral):
+            _check_some(n, what)
+
+
+def _check_some(n: Any, what: str) -> None:
+    if not n:
+        raise InputError(
+            "empty_table", "X has no {what}; there is nothing to learn from.", what=what
+        )
 
 
 def column_sizes(X: Any) -> FloatArray:
@@ -104,33 +116,49 @@ def column_sizes(X: Any) -> FloatArray:
 def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
     """Refuse missing inputs, infinite ones, and those so large that sums of squares overflow."""
 
-    def column(bad: NDArray[np.bool_]) -> str:
+    def first(bad: NDArray[np.bool_]) -> Any:
         j = int(np.argmax(bad))
-        return f"column {j if names is None else names[j]!r} of X"
+        return j if names is None else names[j]
 
     unknown = ~np.isfinite(sizes)
     if unknown.any():
-        raise ValueError(
-            f"{column(unknown)} contains NaN or infinite values; fill or drop them first."
+        raise InputError(
+            "inputs_not_finite",
+            "column {column!r} of X contains NaN or infinite values; fill or drop them first.",
+            column=first(unknown),
         )
     large = sizes > float(np.finfo(dtype).max) ** 0.25
     if large.any():
-        raise ValueError(
-            f"{column(large)} has values up to {sizes[np.argmax(large)]:.3g}, too large to work "
-            f"with in {np.dtype(dtype).name}; scale the columns first, for instance with "
-            "StandardScaler."
+        raise InputError(
+            "inputs_too_large",
+            "column {column!r} of X has values up to {largest:.3g}, too large to work with in "
+            "{dtype}; scale the columns first, for instance with StandardScaler.",
+            column=first(large),
+            largest=float(sizes[np.argmax(large)]),
+            dtype=np.dtype(dtype).name,
         )
 
 
-def check_numbers(values: Any, name: str) -> None:
-    """Refuse the first value that is no real number."""
+def check_numbers(values: Any, name: str, column: Any = None) -> None:
+    """Refuse the first value of an argument, or of one of its columns, that is no real number."""
     for value in pd.Series(values).tolist():
         try:
             float(value)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} holds {str(value)[:60]!r}, which is no real number; make it one, or "
-                "leave it out."
+            data = {"argument": Parameter(name), "value": str(value)[:60]}
+            if column is None:
+                raise InputError(
+                    "not_a_number",
+                    "{argument} holds {value!r}, which is no real number; make it one, or leave "
+                    "it out.",
+                    **data,
+                ) from None
+            raise InputError(
+                "not_a_number_in_column",
+                "column {column!r} of {argument} holds {value!r}, which is no real number; make it "
+                "one, or leave it out.",
+                column=column,
+                **data,
             ) from None
 
 
@@ -149,7 +177,7 @@ def _inputs(X: Any) -> Any:
     except (TypeError, ValueError):
         table = pd.DataFrame(X.data if issparse(X) else X)
         for j, name in enumerate(table.columns):
-            check_numbers(table.iloc[:, j], "X" if issparse(X) else f"column {name!r} of X")
+            check_numbers(table.iloc[:, j], "X", None if issparse(X) else name)
         raise
 
 
@@ -167,8 +195,7 @@ def as_weights(values: Any) -> FloatArray:
     except (TypeError, ValueError):
         check_numbers(values, "sample_weight")
         raise
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative.")
+    check_weights(weight)
     return np.asarray(weight)
 
 
@@ -191,10 +218,36 @@ def check_lengths(part: Part) -> None:
     names = ("y", "sensitive_features", "sample_weight")
     for name, column in zip(names, part[1:], strict=True):
         if column is not None and len(column) != n:
-            raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {n}; they must "
-                "be the same rows."
+            raise InputError(
+                "lengths_differ_in_chunk",
+                "{argument} has {n} rows in a chunk of the table where X has {expected}; they must "
+                "be the same rows.",
+                argument=Parameter(name),
+                n=len(column),
+                expected=n,
             )
+
+
+def check_length(n: int, expected: int, name: str) -> None:
+    """Refuse an argument that has not the rows of X."""
+    if n != expected:
+        raise InputError(
+            "lengths_differ",
+            "{argument} has {n} rows, X has {expected}; they must be the same rows.",
+            argument=Parameter(name),
+            n=n,
+            expected=expected,
+        )
+
+
+def check_any_weight(total: float) -> None:
+    """Refuse weights that are all zero."""
+    if not total:
+        raise InputError(
+            "weights_all_zero",
+            "{argument} is zero for every row; at least one must count.",
+            argument=Parameter("sample_weight"),
+        )
 
 
 def part_facts(part: Part) -> Facts:
@@ -251,10 +304,14 @@ def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
 def check_weight_range(least: float, most: float, total: float) -> None:
     """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
     if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
-        far = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
-        raise ValueError(
-            f"sample_weight goes from {least:.3g} to {most:.3g}{far}; divide all weights by one "
-            "number, such as their mean."
+        raise InputError(
+            "weights_too_far_apart",
+            "{argument} goes from {least:.3g} to {most:.3g}{rows}; divide all weights by one "
+            "number, such as their mean.",
+            argument=Parameter("sample_weight"),
+            least=least,
+            most=most,
+            rows=f", {total:.3g} rows in all" if total > MOST_ROWS else "",
         )
 
 
@@ -264,10 +321,9 @@ def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **optio
     ``names`` are those of the columns of X, if it has any; options are of :func:`make_coding`.
     """
     total, squares, positive = facts.weight
-    if weighted and not positive:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
-    if not sum(facts.rows):
-        raise ValueError("X has no rows; there is nothing to learn from.")
+    if weighted:
+        check_any_weight(positive)
+    _check_some(sum(facts.rows), "rows")
     dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
     check_columns(facts.largest, dtype, names)
     per_weight = None

@@ -17,12 +17,15 @@ from dask.delayed import Delayed, delayed
 from sklearn.exceptions import DataConversionWarning
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.groups import crossed
+from evenhand.core.errors import InputError, InputWarning, Message, Parameter
+from evenhand.core.groups import check_one_dimension, crossed
 from evenhand.core.rows import Rows, Share, row_numbers
 from evenhand.engines.chunks import (
     Facts,
     Part,
     as_weights,
+    check_any_weight,
+    check_length,
     check_lengths,
     check_shape,
     coded,
@@ -37,6 +40,14 @@ T = TypeVar("T")
 FAN_IN = 8
 
 
+class SchedulerGoneError(Message, ConnectionError):
+    """The Dask scheduler cannot be reached any more."""
+
+
+class ColumnVectorWarning(InputWarning, DataConversionWarning):
+    """Labels are a table of one column; scikit-learn's own warning is of the same class."""
+
+
 def _said(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of Dask say in a sentence that its scheduler is gone."""
 
@@ -47,9 +58,10 @@ def _said(function: Callable[..., Any]) -> Callable[..., Any]:
         except (CancelledError, OSError) as error:
             if isinstance(error, OSError) and type(error).__name__ != "CommClosedError":
                 raise  # a file that cannot be read
-            raise ConnectionError(
+            raise SchedulerGoneError(
+                "scheduler_gone",
                 "the Dask scheduler went away before the work was done; start it again, and then "
-                "repeat the call"
+                "repeat the call",
             ) from None
 
     return called
@@ -63,10 +75,8 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] = (), name: str = "X"
     known = not is_dask_collection(collection) or (
         isinstance(collection, da.Array) and not np.isnan(sum(collection.chunks[0]))
     )
-    if lengths and known and len(collection) != sum(lengths):
-        raise ValueError(
-            f"{name} has {len(collection)} rows, X has {sum(lengths)}; they must be the same rows."
-        )
+    if lengths and known:
+        check_length(len(collection), sum(lengths), name)
     if isinstance(collection, da.Array):
         if lengths and known:
             collection = collection.rechunk({0: tuple(lengths)})
@@ -98,8 +108,12 @@ def _column_parts(column: Any, lengths: Sequence[int], n_parts: int, name: str) 
         return [None] * n_parts
     parts = _delayed_parts(column, lengths, name)
     if len(parts) != n_parts:
-        raise ValueError(
-            f"{name} has {len(parts)} partitions, X has {n_parts}; they must be the same."
+        raise InputError(
+            "partitions_differ",
+            "{argument} has {n} partitions, X has {expected}; they must be the same.",
+            argument=Parameter(name),
+            n=len(parts),
+            expected=n_parts,
         )
     return parts
 
@@ -108,14 +122,13 @@ def _one_label_each(y: Any) -> Any:
     """Give labels of one dimension; of a single column with scikit-learn's warning."""
     y = y if hasattr(y, "ndim") else np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        message = ColumnVectorWarning(
+            "column_vector",
             "A column-vector y was passed when a 1d array was expected; give y one dimension.",
-            DataConversionWarning,
-            stacklevel=2,
         )
+        warnings.warn(message, stacklevel=2)
         return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"y has {y.ndim} dimensions; give one label per row.")
+    check_one_dimension(y.ndim, "y")
     return y
 
 
@@ -133,9 +146,7 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
     inputs = _delayed_parts(X)
     y, sensitive = _one_label_each(y), _one_group_each(sensitive)
     if np.ndim(weight) > 1:
-        raise ValueError(
-            f"sample_weight has {np.ndim(weight)} dimensions; give one number per row."
-        )
+        check_one_dimension(np.ndim(weight), "sample_weight")
     others = [v for v in (y, sensitive, weight) if v is not None]
     # Frames have partitions of their own; arrays are cut as X is.
     cut = any(isinstance(v, da.Array) or not is_dask_collection(v) for v in others)
@@ -248,8 +259,7 @@ def dask_score(model: Any, X: Any, y: Any, sensitive: Any, weight: Any) -> float
     parts = dask_parts(X, y, sensitive, weight)
     found = compute(*[delayed(_right, pure=False)(shared, part) for part in parts])
     right, total = np.sum(found, axis=0)
-    if not total:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    check_any_weight(total)
     return float(right / total)
 
 

@@ -8,6 +8,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from evenhand.core.errors import InputWarning
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -72,11 +74,13 @@ def has_numba() -> bool:
         advice = "install it again, or remove it"
         if isinstance(error, RuntimeError) and "cache" in str(error):
             advice = "set NUMBA_CACHE_DIR to a folder that can be written"
-        warnings.warn(
-            f"numba cannot be used ({type(error).__name__}: {error}), so NumPy does its work, more "
-            f"slowly; {advice}.",
-            stacklevel=2,
+        message = InputWarning(
+            "numba_unusable",
+            "numba cannot be used ({error}), so NumPy does its work, more slowly; {advice}.",
+            error=f"{type(error).__name__}: {error}",
+            advice=advice,
         )
+        warnings.warn(message, stacklevel=2)
         return False
     return not import_module("numba").config.DISABLE_JIT
 

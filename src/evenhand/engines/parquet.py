@@ -12,12 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Message, Parameter
 from evenhand.engines.chunks import Part, PartSource
 
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 # Rows that are put together at a time.
 FEW_ROWS = 2048
+
+
+class NoParquetFileError(Message, FileNotFoundError):
+    """A path names no Parquet file."""
 
 
 def find_files(path: Any) -> list[Path]:
@@ -33,13 +38,18 @@ def find_files(path: Any) -> list[Path]:
         else:
             files = [Path(name) for name in sorted(glob(str(one)))]
         if not files and here.is_dir() and (keyed := sorted(here.glob("*=*"))):
-            raise FileNotFoundError(
-                f"no Parquet file is in {str(one)!r} itself, but in folders such as "
-                f"{keyed[0].name!r}, whose values are in no file; write the table without "
-                "partitions, or fit to dask.dataframe.read_parquet of the folder."
+            raise NoParquetFileError(
+                "partitioned_parquet",
+                "no Parquet file is in {path!r} itself, but in folders such as {folder!r}, whose "
+                "values are in no file; write the table without partitions, or fit to "
+                "dask.dataframe.read_parquet of the folder.",
+                path=str(one),
+                folder=keyed[0].name,
             )
         if not files:
-            raise FileNotFoundError(f"no Parquet file is at {str(one)!r}.")
+            raise NoParquetFileError(
+                "no_parquet_file", "no Parquet file is at {path!r}.", path=str(one)
+            )
         found += files
     return found
 
@@ -61,22 +71,42 @@ def parquet_parts(
             with pq.ParquetFile(path) as file:
                 files.append((path, file.metadata, file.schema_arrow))
         except pa.ArrowInvalid:
-            raise ValueError(f"{path.name} is no Parquet file, or a damaged one.") from None
+            raise InputError(
+                "damaged_parquet_file",
+                "{file} is no Parquet file, or a damaged one.",
+                file=path.name,
+            ) from None
     # Files without rows need not know what their columns would hold.
     held = [file for file in files if file[1].num_rows] or files[:1]
     first, _, schema = held[0]
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
-            raise ValueError(
-                f"{first.name} has no column {name!r}; it has {', '.join(schema.names[:20])}."
+            raise InputError(
+                "file_lacks_column",
+                "{file} has no column {column!r}; it has {columns}.",
+                file=first.name,
+                column=name,
+                columns=", ".join(schema.names[:20]),
             )
     if isinstance(columns, str):
-        raise ValueError(f"columns={columns!r}; give a list of names.")
+        raise InputError(
+            "columns_not_listed",
+            "{columns}; give a list of names.",
+            columns=Parameter("columns", columns),
+        )
     if not sensitive:
-        raise ValueError("sensitive_features is empty; name the column of the group.")
+        raise InputError(
+            "no_sensitive_column",
+            "{argument} is empty; name the column of the group.",
+            argument=Parameter("sensitive_features"),
+        )
     if label in sensitive:
-        raise ValueError(f"column {label!r} is the label and sensitive; it can be one of them.")
+        raise InputError(
+            "label_is_sensitive",
+            "column {column!r} is the label and sensitive; it can be one of them.",
+            column=label,
+        )
     if columns is None:
         # What pandas writes of an index is no column of the table.
         index = [n for n in schema.names if n.startswith("__index_level_")]
@@ -85,32 +115,51 @@ def parquet_parts(
         inputs = list(columns)
         for name in inputs:
             if name in others:
-                raise ValueError(
-                    f"column {name!r} is the label, sensitive or the weight, and so no input."
+                raise InputError(
+                    "column_not_an_input",
+                    "column {column!r} is the label, sensitive or the weight, and so no input.",
+                    column=name,
                 )
             if inputs.count(name) > 1:
-                raise ValueError(f"columns names {name!r} twice.")
+                raise InputError(
+                    "column_named_twice",
+                    "{columns} names {column!r} twice.",
+                    columns=Parameter("columns"),
+                    column=name,
+                )
     if not inputs:
-        raise ValueError("there is no column left to learn from.")
+        raise InputError("no_inputs_left", "there is no column left to learn from.")
     parts: list[PartSource] = []
     for path, metadata, found in held:
         missing = sorted((set(inputs) | others) - set(found.names))
         if missing:
-            raise ValueError(f"{path.name} has no column {missing[0]!r}, which {first.name} has.")
+            raise InputError(
+                "files_differ_in_column",
+                "{file} has no column {column!r}, which {other} has.",
+                file=path.name,
+                column=missing[0],
+                other=first.name,
+            )
         _check_columns(path, found, inputs, others, weight)
         for name in (label, *sensitive):
             kinds = [_kind(each.field(name).type) for each in (schema, found)]
             if kinds[0] != kinds[1]:
-                raise ValueError(
-                    f"column {name!r} holds {kinds[0]} in {first.name} and {kinds[1]} in "
-                    f"{path.name}; write them alike."
+                raise InputError(
+                    "files_differ_in_type",
+                    "column {column!r} holds {first_type} in {first} and {type} in {file}; write "
+                    "them alike.",
+                    column=name,
+                    first_type=kinds[0],
+                    first=first.name,
+                    type=kinds[1],
+                    file=path.name,
                 )
         parts += [
             RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
             for i in range(metadata.num_row_groups)
         ]
     if not parts:
-        raise ValueError(f"{first.name} has no rows.")
+        raise InputError("file_without_rows", "{file} has no rows.", file=first.name)
     return parts, inputs
 
 
@@ -121,18 +170,35 @@ def _check_columns(
     count = Counter(schema.names)
     for name in (*inputs, *others):
         if count[name] > 1:
-            raise ValueError(f"{path.name} has two columns called {name!r}; rename one of them.")
+            raise InputError(
+                "two_columns_alike",
+                "{file} has two columns called {column!r}; rename one of them.",
+                file=path.name,
+                column=name,
+            )
     for name in (*inputs, *([weight] if weight else [])):
         kind = schema.field(name).type
         if _is_number(kind) or (name == weight and pa.types.is_decimal(kind)):
             continue
-        advice = (
-            "sample_weight must be numbers."
-            if name == weight
-            else "name the inputs with columns=..., or encode it first: evenhand train FILE and "
-            "fair_pipeline do."
+        if name == weight:
+            raise InputError(
+                "weights_not_numbers",
+                "column {column!r} of {file} holds {type}, not numbers; {argument} must be "
+                "numbers.",
+                column=name,
+                file=path.name,
+                type=str(kind),
+                argument=Parameter("sample_weight"),
+            )
+        raise InputError(
+            "inputs_not_numbers",
+            "column {column!r} of {file} holds {type}, not numbers; name the inputs with "
+            "{columns}, or encode it first: evenhand train FILE and fair_pipeline do.",
+            column=name,
+            file=path.name,
+            type=str(kind),
+            columns=Parameter("columns"),
         )
-        raise ValueError(f"column {name!r} of {path.name} holds {kind}, not numbers; {advice}")
 
 
 def _is_number(kind: Any) -> bool:

@@ -12,9 +12,10 @@ import torch
 from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
-from evenhand.engines.chunks import Facts, check_columns, check_shape
+from evenhand.engines.chunks import Facts, check_columns, check_length, check_shape
 from evenhand.engines.coding import Coding, count_levels
 from evenhand.engines.kernels import faster_version, find_faster, has_triton
 
@@ -36,7 +37,7 @@ def check_tensor(X: Any) -> Any:
     """Give a table as a contiguous tensor of float32 or float64; refuse what is none."""
     check_shape(X)
     if X.is_complex():
-        raise ValueError("X holds complex numbers; give real ones.")
+        raise InputError("complex_inputs", "X holds complex numbers; give real ones.")
     X = as_plain(X)
     if not X.is_floating_point():
         X = X.double()
@@ -65,11 +66,14 @@ def _check_device(device: Any) -> None:
     """Refuse a device on which nothing can be computed."""
     try:
         torch.zeros(1, device=device).item()
-    # A build without the device, one of no values, a name that is none, and what is no name.
+    # In this order: PyTorch was built without the device; a device such as "meta" holds no values;
+    # there is no device of this name; the name is not text.
     except (AssertionError, NotImplementedError, RuntimeError, TypeError):
-        usable = "'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'"
-        raise ValueError(
-            f"device={str(device)!r} cannot be used by PyTorch here; {usable} can."
+        raise InputError(
+            "unusable_device",
+            "{device} cannot be used by PyTorch here; {usable} can.",
+            device=Parameter("device", str(device)),
+            usable="'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'",
         ) from None
 
 
@@ -92,10 +96,8 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
     labels, y = _codes(y, X.device)
     groups, z = _codes(sensitive, X.device)
     for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
-        if column is not None and len(column) != len(X):
-            raise ValueError(
-                f"{name} has {len(column)} rows, X has {len(X)}; they must be the same rows."
-            )
+        if column is not None:
+            check_length(len(column), len(X), name)
     w = np.ones(1) if weight is None else weight
     facts = Facts(
         (len(X),),

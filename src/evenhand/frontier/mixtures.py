@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.targets import Target
 
@@ -43,10 +44,11 @@ def check_linear(rate: AnyRate) -> None:
     """Refuse rates of which a mixture's is not the mean of its points' rates."""
     for part in rate.components:
         if not part.fixed_denominator:
-            raise ValueError(
-                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its "
-                "denominator depends on the predictions, and a mixture's rate is no mean of its "
-                "points' rates; use at(tau)."
+            raise InputError(
+                "rate_not_averaged",
+                "points cannot be averaged for the {rate}: its denominator depends on the "
+                "predictions, and a mixture's rate is no mean of its points' rates; use at(tau).",
+                rate=part.name.replace("_", " "),
             )
 
 

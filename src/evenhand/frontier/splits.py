@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 
 __all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
 
@@ -13,9 +14,13 @@ __all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_fol
 def check_unweighted(weight: FloatArray | None) -> None:
     """Refuse weights that differ: the bounds count rows."""
     if weight is not None and (weight != weight[0]).any():
-        raise ValueError(
-            "confidence='certified' is for unweighted rows, and sample_weight differs from row to "
-            "row; leave it out, or give a number such as confidence=0.9, which certifies nothing."
+        raise InputError(
+            "certified_with_weights",
+            "{certified} is for unweighted rows, and {weights} differs from row to row; leave it "
+            "out, or give a number such as {confidence}, which certifies nothing.",
+            certified=Parameter("confidence", "certified"),
+            weights=Parameter("sample_weight"),
+            confidence=Parameter("confidence", 0.9),
         )
 
 
@@ -26,9 +31,12 @@ def check_part(
     for codes, known, what in ((z, names[0], "of group"), (y, names[1], "with label")):
         missing = np.flatnonzero(np.bincount(codes, minlength=len(known)) == 0)
         if len(missing):
-            raise ValueError(
-                f"no row {what} {known[int(missing[0])]!r} is left to fit to when others are held "
-                "out; hold out fewer, or bring more rows."
+            raise InputError(
+                "no_row_to_fit",
+                "no row {what} {value!r} is left to fit to when others are held out; hold out "
+                "fewer, or bring more rows.",
+                what=what,
+                value=known[int(missing[0])],
             )
 
 
@@ -36,9 +44,12 @@ def check_held(z: NDArray[np.intp], groups: list[Any]) -> None:
     """Refuse rows to hold out that lack a group that is compared."""
     missing = np.flatnonzero(np.bincount(z, minlength=len(groups))[: len(groups)] == 0)
     if len(missing):
-        raise ValueError(
-            f"no row of group {groups[int(missing[0])]!r} is left to hold out when others are "
-            "fitted to; bring more rows, or use selection='train'."
+        raise InputError(
+            "no_row_to_hold_out",
+            "no row of group {group!r} is left to hold out when others are fitted to; bring more "
+            "rows, or use {selection}.",
+            group=groups[int(missing[0])],
+            selection=Parameter("selection", "train"),
         )
 
 
@@ -47,9 +58,12 @@ def rows_of(index: Any, n_rows: int) -> NDArray[np.intp]:
     try:
         return np.arange(n_rows)[index]
     except IndexError:
-        raise ValueError(
-            f"cv names rows that are not among the {n_rows} of positive weight; give the numbers "
-            "of rows among those."
+        raise InputError(
+            "rows_of_folds",
+            "{cv} names rows that are not among the {n} of positive weight; give the numbers of "
+            "rows among those.",
+            cv=Parameter("cv"),
+            n=n_rows,
         ) from None
 
 

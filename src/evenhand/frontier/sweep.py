@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.notions import find_notion
 from evenhand.core.oracle import Oracle
@@ -385,7 +386,7 @@ def score_frontier(
     """
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.isfinite(score).all():
-        raise ValueError("y_score must be one finite number for each row.")
+        raise InputError("bad_scores", "y_score must be one finite number for each row.")
     groups, codes = group_codes(sensitive_features)
     # As a classifier's predictions the labels are checked and coded.
     y, _ = as_binary(y_true, y_true, pos_label)
