@@ -495,7 +495,7 @@ class TestBadInput:
             ({"z": (v for v in range(400))}, "sensitive_features is a generator"),
             ({"z": "ab" * 200, "sample_weight": np.arange(400.0)}, "sensitive_features is a str"),
             ({"z": csr_matrix(np.ones((400, 1)))}, "sensitive_features is a csr_matrix"),
-            ({"z": np.zeros((400, 2, 2))}, "sensitive_features has several dimensions"),
+            ({"z": np.zeros((400, 2, 2))}, "sensitive_features has 3 dimensions"),
             ({"sample_weight": np.full(400, 1e307)}, "divide all weights"),
             ({"z": np.where(np.arange(400) == 3, np.nan, np.arange(400) % 2)}, "1 missing value"),
             ({"z": np.zeros(399)}, "sensitive_features has 399 rows, X has 400"),

@@ -19,7 +19,7 @@ MISSING_GROUP = "drop those rows or give them a group of their own, such as 'unk
 
 @contextmanager
 def only_text() -> Iterator[None]:
-    """Refuse text that is none, by its value."""
+    """Refuse text with half a surrogate pair, which cannot be encoded; the error names it."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -78,14 +78,14 @@ def _bins_first(group: Any) -> list[tuple[float, str]]:
 
 
 def _start(value: str) -> float:
-    found = _BIN.fullmatch(value)
-    if found is None:
+    name = _BIN.fullmatch(value)
+    if name is None:
         return np.inf
     try:
-        edge = float(found[2] or found[3])
+        edge = float(name[2] or name[3])
     except ValueError:
         return np.inf
-    return -np.inf if found[1] == "below" else edge
+    return -np.inf if name[1] == "below" else edge
 
 
 def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
@@ -199,15 +199,16 @@ def zero_one(labels: Iterable[Any]) -> dict[Any, float] | None:
     which is.
     """
     words = {"false": "0", "true": "1"}
-    found = {}
+    numbers = {}
     for label in labels:
         text = str(label).strip().lower()
         try:
-            found[label] = float(words.get(text, text))
+            numbers[label] = float(words.get(text, text))
         except ValueError:
             return None
-    values = set(found.values())
-    return found if len(values) == len(found) and (values <= {0, 1} or values <= {-1, 1}) else None
+    values = set(numbers.values())
+    plain = len(values) == len(numbers) and (values <= {0, 1} or values <= {-1, 1})
+    return numbers if plain else None
 
 
 def plain_labels(classes: Iterable[Any]) -> bool:

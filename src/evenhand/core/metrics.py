@@ -148,8 +148,8 @@ _METRIC_DOC = """{summary}
     """
 
 
-def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[..., float]:
-    """Make the public metric ``kind`` ('ratio' or 'difference') of a rate."""
+def _metric(rate_name: str, comparison: str, name: str | None = None) -> Callable[..., float]:
+    """Make the public metric that compares a rate by its ``"ratio"`` or ``"difference"``."""
     rate: AnyRate = EQUALIZED_ODDS if rate_name == "equalized_odds" else RATES[rate_name]
     words = rate_name.replace("_", " ")
 
@@ -168,9 +168,9 @@ def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[...,
             sample_weight=sample_weight,
             pos_label=pos_label,
         )
-        return float(getattr(rate, kind)(counts))
+        return float(getattr(rate, comparison)(counts))
 
-    if kind == "ratio":
+    if comparison == "ratio":
         no_error = isinstance(rate, Rate) and rate.is_error
         zero = "1 (no group has errors)" if no_error else "NaN (nobody has any)"
         summary = f"Smallest over largest {words} among the groups; 1 is parity."
@@ -184,7 +184,7 @@ def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[...,
     else:
         summary = f"Largest less smallest {words} among the groups; 0 is parity."
         returns = f"In [0, 1]. NaN if a group's {words} is undefined."
-    metric.__name__ = metric.__qualname__ = name or f"{rate_name}_{kind}"
+    metric.__name__ = metric.__qualname__ = name or f"{rate_name}_{comparison}"
     metric.__doc__ = _METRIC_DOC.format(summary=summary, returns=returns)
     return metric
 

@@ -36,8 +36,8 @@ class Notion:
     name : str
         Its name in ``FairClassifier(notion=...)``.
     rate : Rate or WorstRate
-        The rate per group whose smallest-to-largest ratio must reach τ, or several of which all
-        must.
+        The rate per group whose smallest-to-largest ratio must reach τ; the ratios of several
+        must all reach it.
     n_features : int
         Length of the adversary's u.
     features : callable ``(s, f, y, scale) -> (phi, d_phi)``
@@ -55,9 +55,9 @@ class Notion:
         Degree of the polynomial, if the features are powers of the score: engines may then have a
         faster way.
     better_than_chance : bool, default=False
-        Whether a classifier counts only if every group's rate is better than that of labels drawn
-        at random; needed where the rate conditions on the prediction, because a classifier that is
-        wrong about everybody alike has a perfect ratio.
+        Whether a classifier counts only if every group's rate is better than labels drawn at
+        random would give; needed where the rate conditions on the prediction, because a classifier
+        that is wrong about everybody alike has a perfect ratio.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Notion:
 
 
 def _plain(rate: AnyRate) -> Rate:
-    """One rate, for what needs its value in each group."""
+    """Give the rate itself, whose value in each group is needed; refuse several rates."""
     if isinstance(rate, WorstRate):
         raise InputError(
             "several_rates",
@@ -150,41 +150,40 @@ class Joint:
     @property
     def name(self) -> str:
         """What they are called together."""
-        return self.title or " and ".join(dict.fromkeys(part.name for part in self.components))
+        return self.title or " and ".join(dict.fromkeys(notion.name for notion in self.components))
 
     @property
     def rate(self) -> WorstRate:
         """The worst of the ratios, each over its share of τ."""
-        each = [
-            (rate, c)
-            for part, c in zip(self.components, self.shares, strict=True)
-            for rate in part.rate.components
-        ]
-        return WorstRate(self.name, tuple(rate for rate, _ in each), tuple(c for _, c in each))
+        pairs = zip(self.components, self.shares, strict=True)
+        rates = [(rate, share) for notion, share in pairs for rate in notion.rate.components]
+        return WorstRate(self.name, *zip(*rates, strict=True))
 
     @property
     def better_than_chance(self) -> bool:
         """Whether one of them asks for rates better than chance."""
-        return any(part.better_than_chance for part in self.components)
+        return any(notion.better_than_chance for notion in self.components)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer for all of them."""
-        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.components])
+        return np.logical_and.reduce(
+            [notion.eligible(counts, min_share) for notion in self.components]
+        )
 
 
 AnyNotion = Notion | Joint
 
 
 def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:
-    """Make one notion of that for each of some favourable labels: all must hold."""
-    each = [
-        (part.of_label(label, n_labels), share)
+    """Demand a notion of each of some favourable labels: all must hold."""
+    components = tuple(
+        component.of_label(label, n_labels)
         for label in favourable
-        for part, share in zip(notion.components, notion.shares, strict=True)
-    ]
-    if len(each) == 1:
-        return each[0][0]
-    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each), notion.name)
+        for component in notion.components
+    )
+    if len(components) == 1:
+        return components[0]
+    return Joint(components, notion.shares * len(favourable), notion.name)
 
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -249,8 +248,8 @@ def equalized_odds(degree: int = 2) -> Joint:
     :math:`[1, s, \dots, s^d]`: with two gradients neither rate is brought together at the other's
     cost.
     """
-    parts = (equal_opportunity(degree), predictive_equality(degree))
-    return Joint(parts, title="equalized_odds")
+    components = (equal_opportunity(degree), predictive_equality(degree))
+    return Joint(components, title="equalized_odds")
 
 
 def accuracy_parity(degree: int = 2) -> Notion:
@@ -393,15 +392,15 @@ def find_notion(
         raise InputError(
             "repeated_notion", "{notion} names a notion twice.", notion=Parameter("notion", listed)
         )
-    each = np.asarray(taus, dtype=np.float64)
-    if each.ndim and (single or each.shape != (len(listed),)):
+    targets = np.asarray(taus, dtype=np.float64)
+    if targets.ndim and (single or targets.shape != (len(listed),)):
         raise InputError(
             "targets_of_notions",
             "{tau} for {notion}; give one target, or as many as there are notions.",
             tau=Parameter("tau", taus),
             notion=Parameter("notion", names),
         )
-    if not ((each > 0) & (each <= 1)).all():
+    if not ((targets > 0) & (targets <= 1)).all():
         raise InputError(
             "target_out_of_range",
             "{tau}; every target must be above 0 and at most 1.",
@@ -409,13 +408,12 @@ def find_notion(
         )
     if single:
         return NOTIONS[listed[0]](degree)
-    each = np.broadcast_to(each, (len(listed),))
-    shares = (each / each.max()).tolist()
-    parts: dict[str, tuple[Notion, float]] = {}
-    for name, share in zip(listed, shares, strict=True):
-        for part in NOTIONS[name](degree).components:
+    targets = np.broadcast_to(targets, (len(listed),))
+    components: dict[str, Notion] = {}
+    shares: dict[str, float] = {}
+    for name, share in zip(listed, (targets / targets.max()).tolist(), strict=True):
+        for component in NOTIONS[name](degree).components:
+            components[component.name] = component
             # Of a notion that two names have in common, the stricter target counts.
-            least = parts[part.name][1] if part.name in parts else 0.0
-            parts[part.name] = (part, max(share, least))
-    each_part = tuple(part for part, _ in parts.values())
-    return Joint(each_part, tuple(share for _, share in parts.values()), " and ".join(listed))
+            shares[component.name] = max(share, shares.get(component.name, 0.0))
+    return Joint(tuple(components.values()), tuple(shares.values()), " and ".join(listed))

@@ -41,11 +41,12 @@ def make_block(X: Any, i: int, j: int, *columns: Any, start: int = 0) -> Block:
     j = min(j, X.shape[0])
     if issparse(X):
         a, b = X.indptr[i], X.indptr[j]
-        parts = (X.data[a:b], X.indices[a:b], X.indptr[i : j + 1] - a)
-        part = csr_matrix(parts, shape=(j - i, X.shape[1]))
+        arrays = (X.data[a:b], X.indices[a:b], X.indptr[i : j + 1] - a)
+        inputs = csr_matrix(arrays, shape=(j - i, X.shape[1]))
     else:
-        part = X[i:j]
-    return Block._make([start + i, part, part.T, *(None if c is None else c[i:j] for c in columns)])
+        inputs = X[i:j]
+    others = (None if column is None else column[i:j] for column in columns)
+    return Block._make([start + i, inputs, inputs.T, *others])
 
 
 def row_numbers(rows: NDArray[np.integer[Any]], seed: int) -> FloatArray:

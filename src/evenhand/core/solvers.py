@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.multipliers import CostSensitivePath, Path, SoftRatePath, Walk
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.updates import Rule, Schedule, normal
-
-FloatArray = NDArray[Any]
 
 
 class Problem(Protocol):
@@ -376,6 +374,6 @@ def minimize_loss(
         fresh.clear()
 
     options = {"maxiter": max_iter, "gtol": tol, "ftol": 0.0}
-    found = minimize(loss, w, jac=True, method="L-BFGS-B", callback=report, options=options)
+    optimum = minimize(loss, w, jac=True, method="L-BFGS-B", callback=report, options=options)
     # The line search may give up at the rounding of float32, which is near enough.
-    return np.asarray(found.x), bool(np.abs(found.jac).max() <= 10 * tol)
+    return np.asarray(optimum.x), bool(np.abs(optimum.jac).max() <= 10 * tol)
