@@ -6,7 +6,7 @@ rows by chance and by their numbers alone, so that it can be taken wherever they
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any, NamedTuple, TypeVar
 
@@ -110,13 +110,8 @@ class Rows(ABC):
         """Join ``statistic(block, *args)`` over the blocks of rows, two by two."""
 
     @abstractmethod
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows.
-
-        Rows are the last dimension; ``out`` is an array to fill.
-        """
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """``statistic(block, *args)`` of the blocks, in the order of the rows."""
 
     @abstractmethod
     def take(self, share: Share) -> "Rows":
@@ -125,6 +120,15 @@ class Rows(ABC):
     def sum(self, statistic: Callable[..., T], *args: Any) -> T:
         """Add up ``statistic(block, *args)`` over the blocks of rows."""
         return self.reduce(add, statistic, *args)
+
+    def collect(
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Put :meth:`apply`'s results side by side; their last dimension is the rows'.
+
+        ``out`` is an array to fill.
+        """
+        return np.concatenate(self.apply(statistic, *args), axis=-1, out=out)
 
 
 def as_columns(

@@ -1,6 +1,6 @@
 """Tables in chunks, which are coded where they are.
 
-A :class:`Part` has the user's values. Its :class:`Facts`, joined over the chunks, say what the
+A :class:`Chunk` has the user's values. Its :class:`Facts`, joined over the chunks, say what the
 numbers of labels and groups are (:func:`coding_of`); with them :func:`coded` makes of a chunk rows
 like any others.
 """
@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import check_missing, check_weights
 from evenhand.core.rows import Rows, Share, as_columns
 from evenhand.engines.coding import Coding, count_levels, group_values, make_coding, recode
 from evenhand.engines.memory import MemoryRows, canonical
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
-# No table stands for so many rows.
+# Largest number of rows that weights may stand for.
 MOST_ROWS = 1e15
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """Some rows as the user has them: inputs, labels, values of the sensitive columns, weights."""
 
     X: Any
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What must be known of the values of all parts. Add two to join their rows."""
+    """What a coding needs to know of the values of a chunk. Add two to join their rows."""
 
     rows: tuple[int, ...]
     labels: pd.Series
@@ -83,7 +83,7 @@ def _values(values: Any, name: str, advice: str) -> pd.Series:
 
 
 def check_shape(X: Any) -> None:
-    """Refuse what is no table, or an empty one; not every collection knows its rows."""
+    """Refuse anything but a table, and an empty one; not every collection knows its rows."""
     n_dims = getattr(X, "ndim", 0)
     if n_dims != 2:
         raise InputError(
@@ -182,7 +182,7 @@ def _inputs(X: Any) -> Any:
 
 
 def as_weights(values: Any) -> FloatArray:
-    """Row weights as numbers; refuse what is none."""
+    """Give row weights as numbers; refuse any that is not a number or cannot be added up."""
     try:
         weight = check_array(
             values,
@@ -199,24 +199,24 @@ def as_weights(values: Any) -> FloatArray:
     return np.asarray(weight)
 
 
-def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
-    """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
-    part = part._replace(X=_inputs(part.X))
-    if part.weight is None:
-        return part, None
-    weight = as_weights(part.weight)
+def counted(chunk: Chunk) -> tuple[Chunk, NDArray[np.intp] | None]:
+    """Leave out rows of weight 0, and give the numbers of the others; None if all are kept."""
+    chunk = chunk._replace(X=_inputs(chunk.X))
+    if chunk.weight is None:
+        return chunk, None
+    weight = as_weights(chunk.weight)
     if weight.all():
-        return part._replace(weight=weight), None
+        return chunk._replace(weight=weight), None
     rows = np.flatnonzero(weight)
-    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
-    return Part(part.X[rows], y, sensitive, weight[rows]), rows
+    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in chunk[1:3])
+    return Chunk(chunk.X[rows], y, sensitive, weight[rows]), rows
 
 
-def check_lengths(part: Part) -> None:
+def check_lengths(chunk: Chunk) -> None:
     """Refuse columns that have not the rows of X."""
-    n = part.X.shape[0]
+    n = chunk.X.shape[0]
     names = ("y", "sensitive_features", "sample_weight")
-    for name, column in zip(names, part[1:], strict=True):
+    for name, column in zip(names, chunk[1:], strict=True):
         if column is not None and len(column) != n:
             raise InputError(
                 "lengths_differ_in_chunk",
@@ -250,18 +250,18 @@ def check_any_weight(total: float) -> None:
         )
 
 
-def part_facts(part: Part) -> Facts:
-    """Find the facts of a part, and refuse what no fit can use."""
-    check_lengths(part)
+def chunk_facts(chunk: Chunk) -> Facts:
+    """Find the facts of a chunk, and refuse what no fit can use."""
+    check_lengths(chunk)
     # What is missing is refused in rows that do not count, too, as in memory.
-    part = part._replace(X=_inputs(part.X))
-    largest = column_sizes(part.X)
-    y = _values(part.y, "y", "drop those rows (NaN is no label)")
-    part, rows = counted(part)
-    y, groups = y if rows is None else y.iloc[rows], group_values(part.sensitive)
-    weight = np.ones(1) if part.weight is None else part.weight
-    # An empty part says nothing of the others' types.
-    types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
+    chunk = chunk._replace(X=_inputs(chunk.X))
+    largest = column_sizes(chunk.X)
+    y = _values(chunk.y, "y", "drop those rows (NaN is no label)")
+    chunk, rows = counted(chunk)
+    y, groups = y if rows is None else y.iloc[rows], group_values(chunk.sensitive)
+    weight = np.ones(1) if chunk.weight is None else chunk.weight
+    # An empty chunk says nothing of the others' types.
+    types = [(chunk.X.dtype.name, chunk.y.dtype.kind)] if len(y) else []
     return Facts(
         (len(y),),
         count_levels(y, "y")[0],
@@ -274,14 +274,14 @@ def part_facts(part: Part) -> Facts:
     )
 
 
-def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
+def _codes(chunk: Chunk, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
     """Group × label of each row, and its weight."""
-    y = recode(*count_levels(_values(part.y, "y", ""), "y"), coding.labels)
-    groups = group_values(part.sensitive)
+    y = recode(*count_levels(_values(chunk.y, "y", ""), "y"), coding.labels)
+    groups = group_values(chunk.sensitive)
     z = recode(*count_levels(groups, "sensitive_features"), coding.groups)
     weight = None
     if coding.per_weight is not None:
-        weight = part.weight * coding.per_weight
+        weight = chunk.weight * coding.per_weight
     return z * coding.n_labels + y, weight
 
 
@@ -295,10 +295,10 @@ def _rows(
     return MemoryRows(X, columns, start=start)
 
 
-def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
-    """Rows of a part, of which the first is number ``start`` of the table."""
-    part, _ = counted(part)
-    return _rows(part.X, *_codes(part, coding), coding, start)
+def coded(chunk: Chunk, coding: Coding, start: int) -> MemoryRows:
+    """Code the rows of a chunk; its first row is number ``start`` of the table."""
+    chunk, _ = counted(chunk)
+    return _rows(chunk.X, *_codes(chunk, coding), coding, start)
 
 
 def check_weight_range(least: float, most: float, total: float) -> None:
@@ -318,7 +318,7 @@ def check_weight_range(least: float, most: float, total: float) -> None:
 def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **options: Any) -> Coding:
     """Give the coding of a table in chunks, from the facts of all.
 
-    ``names`` are those of the columns of X, if it has any; options are of :func:`make_coding`.
+    ``names`` are the names of X's columns, if it has any; options are of :func:`make_coding`.
     """
     total, squares, positive = facts.weight
     if weighted:
@@ -337,27 +337,36 @@ def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **optio
     )
 
 
-class PartSource(Protocol):
-    """A part that can be read again and again."""
+class ChunkSource(Protocol):
+    """A chunk that can be read at every pass."""
 
-    def read(self) -> Part:
+    def read(self) -> Chunk:
         """Read all of it."""
 
     def inputs(self) -> FloatArray:
         """Read the inputs alone."""
 
 
-class StreamRows(Rows):
-    """Rows whose inputs are read again at every pass, a part at a time.
+class ChunkRows(Rows):
+    """Rows of a table in chunks, by the facts of all chunks and the coding made of them."""
+
+    def __init__(self, facts: Facts, coding: Coding, n_features: int) -> None:
+        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+        self.starts: list[int] = np.cumsum([0, *facts.rows[:-1]]).tolist()
+
+
+class StreamRows(ChunkRows):
+    """Rows whose inputs are read again at every pass, a chunk at a time.
 
     What is kept are two bytes for the cell of each row, and its weight if it has one.
 
     Parameters
     ----------
-    parts : sequence of PartSource
+    chunks : sequence of ChunkSource
         Where to read.
     facts : Facts
-        Those of all parts.
+        The facts of all chunks, added up.
     coding : Coding
         Numbers of labels and groups.
     n_features : int
@@ -365,51 +374,47 @@ class StreamRows(Rows):
     """
 
     def __init__(
-        self, parts: Sequence[PartSource], facts: Facts, coding: Coding, n_features: int
+        self, chunks: Sequence[ChunkSource], facts: Facts, coding: Coding, n_features: int
     ) -> None:
-        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        super().__init__(facts, coding, n_features)
         width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
-        self._parts: list[tuple[PartSource, Any, int, FloatArray, FloatArray | None]] = []
-        for part, start, n in zip(parts, starts, facts.rows, strict=True):
+        self._chunks: list[tuple[ChunkSource, Any, int, FloatArray, FloatArray | None]] = []
+        for chunk, start, n in zip(chunks, self.starts, facts.rows, strict=True):
             if n:
-                kept, rows = counted(part.read())
+                kept, rows = counted(chunk.read())
                 cell, weight = _codes(kept, coding)
-                self._parts.append((part, rows, start, cell.astype(width), weight))
+                self._chunks.append((chunk, rows, start, cell.astype(width), weight))
         self._coding = coding
         self._share: Share | None = None
-        self.n_samples, self.n_features = sum(facts.rows), n_features
-        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
-    def _each(self) -> Iterator[MemoryRows]:
+    def _read(self) -> Iterator[MemoryRows]:
+        """Read the rows of each chunk that has any."""
         with ThreadPoolExecutor(1) as reader:
-            # The next part is read while one is summed.
-            reading = reader.submit(self._parts[0][0].inputs)
-            for i, (_, kept, start, cell, weight) in enumerate(self._parts, 1):
+            # The next chunk is read while one is summed.
+            reading = reader.submit(self._chunks[0][0].inputs)
+            for i, (_, kept, start, cell, weight) in enumerate(self._chunks, 1):
                 X = reading.result()
-                if i < len(self._parts):
-                    reading = reader.submit(self._parts[i][0].inputs)
+                if i < len(self._chunks):
+                    reading = reader.submit(self._chunks[i][0].inputs)
                 X = X if kept is None else X[kept]
                 rows = _rows(X, cell, weight, self._coding, start)
-                yield rows if self._share is None else rows.take(self._share)
+                rows = rows if self._share is None else rows.take(self._share)
+                if rows.n_samples:
+                    yield rows
 
     def take(self, share: Share) -> "StreamRows":
         """Take the rows of a share; they are picked at every pass."""
         other = copy(self)
         other._share = share
         other.n_samples = sum(
-            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._parts
+            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._chunks
         )
         return other
 
     def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
         """Join the results in the order of the rows."""
-        return reduce(
-            join, (rows.reduce(join, statistic, *args) for rows in self._each() if rows.n_samples)
-        )
+        return reduce(join, (rows.reduce(join, statistic, *args) for rows in self._read()))
 
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [rows.collect(statistic, *args) for rows in self._each() if rows.n_samples]
-        return np.concatenate(found, axis=-1, out=out)
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """Give one result for each chunk that has rows."""
+        return [rows.collect(statistic, *args) for rows in self._read()]

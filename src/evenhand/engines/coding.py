@@ -51,7 +51,7 @@ def listed(values: Any, most: int = 5) -> str:
 
 @only_text()
 def group_values(sensitive_features: Any) -> pd.Series:
-    """Group of each row; refuse missing ones."""
+    """Give the group of each row; refuse missing ones."""
     values = crossed(sensitive_features, "sensitive_features")
     check_missing(values, "sensitive_features", MISSING_GROUP)
     return values.reset_index(drop=True)
@@ -59,7 +59,7 @@ def group_values(sensitive_features: Any) -> pd.Series:
 
 @only_text()
 def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
-    """Rows of each distinct value, and the place of each row's value among them.
+    """Count the rows of each distinct value, and number each row's value among them.
 
     Parameters
     ----------
@@ -71,16 +71,16 @@ def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
     Returns
     -------
     tuple of (Series, ndarray of int)
-        Counts by value, which add up over chunks, and the places.
+        Counts by value, which add up over chunks, and the numbers.
     """
-    places, distinct = distinct_values(values, name)
-    return pd.Series(np.bincount(places, minlength=len(distinct)), index=distinct), places
+    codes, distinct = distinct_values(values, name)
+    return pd.Series(np.bincount(codes, minlength=len(distinct)), index=distinct), codes
 
 
-def recode(levels: pd.Series, places: NDArray[np.intp], numbers: Mapping[Any, int]) -> Any:
+def recode(levels: pd.Series, codes: NDArray[np.intp], numbers: Mapping[Any, int]) -> Any:
     """Give the number of each row's value, from :func:`count_levels`."""
     distinct = levels.index.to_numpy().tolist()
-    return np.array([numbers[v] for v in distinct], dtype=np.intp)[places]
+    return np.array([numbers[v] for v in distinct], dtype=np.intp)[codes]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Coding:
     Parameters
     ----------
     labels, groups : dict
-        The number of each label, and of each group; those of small groups are alike and the last.
+        The number of each label, and of each group; all small groups share the last number.
     classes, compared : ndarray
         The labels, and the groups that are compared, in sorted order.
     small : dict

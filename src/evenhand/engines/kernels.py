@@ -20,7 +20,7 @@ class Limits:
     compiled_rows : int
         From this many rows on, loops are compiled if numba is there: it takes a moment to load.
     exact_rows : int
-        Up to this many rows every cut is tried, of more those of a histogram.
+        Up to this many rows every cut is tried; with more rows, the cuts of a histogram.
     sweep_scores : int
         Scores held at once while sweeping; never rows × iterates.
     """
@@ -40,8 +40,8 @@ _finders: dict[tuple[Callable[..., Any], str], Finder] = {}
 def faster_version(function: Callable[..., Any], arrays: str) -> Callable[[Finder], Finder]:
     """Register what finds a faster version of a function for arrays of ``"numpy"`` or ``"torch"``.
 
-    It takes what :func:`find_faster` is given and returns the version, or None if there is none for
-    these arguments. The version of a statistic, which rows are reduced by, takes the function that
+    It takes the arguments of :func:`find_faster` and returns the version, or None if these
+    arguments have none. The version of a statistic that rows are reduced by takes the function that
     joins two results.
     """
 

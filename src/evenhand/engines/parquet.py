@@ -1,4 +1,4 @@
-"""Parquet files as parts of a table, a row group each."""
+"""Parquet files as tables in chunks: each row group is one."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Message, Parameter
-from evenhand.engines.chunks import Part, PartSource
+from evenhand.engines.chunks import Chunk, ChunkSource
 
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
@@ -28,7 +28,7 @@ class NoParquetFileError(Message, FileNotFoundError):
 def find_files(path: Any) -> list[Path]:
     """Parquet files that a path, a folder, a pattern, or several of them name, sorted."""
     given = [path] if isinstance(path, str | Path) else list(path)
-    found: list[Path] = []
+    paths: list[Path] = []
     for one in given:
         here = Path(one)
         if here.is_dir():
@@ -50,18 +50,18 @@ def find_files(path: Any) -> list[Path]:
             raise NoParquetFileError(
                 "no_parquet_file", "no Parquet file is at {path!r}.", path=str(one)
             )
-        found += files
-    return found
+        paths += files
+    return paths
 
 
-def parquet_parts(
+def parquet_chunks(
     paths: Sequence[Path],
     label: str,
     sensitive: Sequence[str],
     columns: Sequence[str] | None = None,
     weight: str | None = None,
-) -> tuple[list[PartSource], list[str]]:
-    """Find the parts, and the names of the inputs.
+) -> tuple[list[ChunkSource], list[str]]:
+    """Find the chunks of a table in files, and the names of its inputs.
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
     """
@@ -77,8 +77,8 @@ def parquet_parts(
                 file=path.name,
             ) from None
     # Files without rows need not know what their columns would hold.
-    held = [file for file in files if file[1].num_rows] or files[:1]
-    first, _, schema = held[0]
+    filled = [file for file in files if file[1].num_rows] or files[:1]
+    first, _, schema = filled[0]
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
@@ -129,9 +129,9 @@ def parquet_parts(
                 )
     if not inputs:
         raise InputError("no_inputs_left", "there is no column left to learn from.")
-    parts: list[PartSource] = []
-    for path, metadata, found in held:
-        missing = sorted((set(inputs) | others) - set(found.names))
+    chunks: list[ChunkSource] = []
+    for path, metadata, own_schema in filled:
+        missing = sorted((set(inputs) | others) - set(own_schema.names))
         if missing:
             raise InputError(
                 "files_differ_in_column",
@@ -140,27 +140,27 @@ def parquet_parts(
                 column=missing[0],
                 other=first.name,
             )
-        _check_columns(path, found, inputs, others, weight)
+        _check_columns(path, own_schema, inputs, others, weight)
         for name in (label, *sensitive):
-            kinds = [_kind(each.field(name).type) for each in (schema, found)]
-            if kinds[0] != kinds[1]:
+            types = [_type_name(s.field(name).type) for s in (schema, own_schema)]
+            if types[0] != types[1]:
                 raise InputError(
                     "files_differ_in_type",
                     "column {column!r} holds {first_type} in {first} and {type} in {file}; write "
                     "them alike.",
                     column=name,
-                    first_type=kinds[0],
+                    first_type=types[0],
                     first=first.name,
-                    type=kinds[1],
+                    type=types[1],
                     file=path.name,
                 )
-        parts += [
+        chunks += [
             RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
             for i in range(metadata.num_row_groups)
         ]
-    if not parts:
+    if not chunks:
         raise InputError("file_without_rows", "{file} has no rows.", file=first.name)
-    return parts, inputs
+    return chunks, inputs
 
 
 def _check_columns(
@@ -177,8 +177,8 @@ def _check_columns(
                 column=name,
             )
     for name in (*inputs, *([weight] if weight else [])):
-        kind = schema.field(name).type
-        if _is_number(kind) or (name == weight and pa.types.is_decimal(kind)):
+        arrow_type = schema.field(name).type
+        if _is_number(arrow_type) or (name == weight and pa.types.is_decimal(arrow_type)):
             continue
         if name == weight:
             raise InputError(
@@ -187,7 +187,7 @@ def _check_columns(
                 "numbers.",
                 column=name,
                 file=path.name,
-                type=str(kind),
+                type=str(arrow_type),
                 argument=Parameter("sample_weight"),
             )
         raise InputError(
@@ -196,23 +196,23 @@ def _check_columns(
             "{columns}, or encode it first: evenhand train FILE and fair_pipeline do.",
             column=name,
             file=path.name,
-            type=str(kind),
+            type=str(arrow_type),
             columns=Parameter("columns"),
         )
 
 
-def _is_number(kind: Any) -> bool:
-    return any(is_(kind) for is_ in NUMBERS)
+def _is_number(arrow_type: Any) -> bool:
+    return any(is_(arrow_type) for is_ in NUMBERS)
 
 
-def _kind(kind: Any) -> str:
+def _type_name(arrow_type: Any) -> str:
     """Say what a column holds, whatever the width and the coding of its values."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_boolean(kind):
+    arrow_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    if pa.types.is_boolean(arrow_type):
         return "booleans"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
         return "text"
-    return "numbers" if _is_number(kind) else str(kind)
+    return "numbers" if _is_number(arrow_type) else str(arrow_type)
 
 
 @dataclass(frozen=True)
@@ -235,14 +235,14 @@ class RowGroup:
         """Read the inputs alone."""
         return _matrix(self._table(self.names), self.names)
 
-    def read(self) -> Part:
+    def read(self) -> Chunk:
         """Read all of it."""
         weight = [self.weight] if self.weight else []
         table = self._table(
             list(dict.fromkeys([*self.names, self.label, *self.sensitive, *weight]))
         )
         groups = table.select(list(self.sensitive)).to_pandas()
-        return Part(
+        return Chunk(
             _matrix(table, self.names),
             table[self.label].to_pandas(),
             groups if len(self.sensitive) > 1 else groups[self.sensitive[0]],
