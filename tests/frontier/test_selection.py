@@ -27,7 +27,7 @@ from evenhand.frontier.bounds import (
     ratio_bound,
     rows_factor,
 )
-from evenhand.frontier.choice import answer, certificate, order_of_tests
+from evenhand.frontier.choice import answer, guaranteed_choice, order_of_tests
 from evenhand.frontier.held_out import HeldOut, pool_folds
 from evenhand.frontier.points import Frontier, Point
 from evenhand.frontier.splits import split_folds, split_rows
@@ -159,7 +159,7 @@ def choose(frontier, held, rate, tau, certify=None):
     answers = answer(frontier, held, Target(rate, tau), certify=certify)
     if certify is None:
         return answers.choose(tau)
-    return certificate(answers, held, Target(rate, tau), certify, moved=False)
+    return guaranteed_choice(answers, held, Target(rate, tau), certify, moved=False)
 
 
 class TestChoice:

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
 
-__all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
+__all__ = [
+    "check_fitted",
+    "check_held_out",
+    "check_unweighted",
+    "rows_of",
+    "split_folds",
+    "split_rows",
+]
 
 
 def check_unweighted(weight: FloatArray | None) -> None:
@@ -24,23 +31,23 @@ def check_unweighted(weight: FloatArray | None) -> None:
         )
 
 
-def check_part(
+def check_fitted(
     z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]]
 ) -> None:
     """Refuse rows to fit to that lack a group or a label."""
-    for codes, known, what in ((z, names[0], "of group"), (y, names[1], "with label")):
-        missing = np.flatnonzero(np.bincount(codes, minlength=len(known)) == 0)
+    for codes, values, what in ((z, names[0], "of group"), (y, names[1], "with label")):
+        missing = np.flatnonzero(np.bincount(codes, minlength=len(values)) == 0)
         if len(missing):
             raise InputError(
                 "no_row_to_fit",
                 "no row {what} {value!r} is left to fit to when others are held out; hold out "
                 "fewer, or bring more rows.",
                 what=what,
-                value=known[int(missing[0])],
+                value=values[int(missing[0])],
             )
 
 
-def check_held(z: NDArray[np.intp], groups: list[Any]) -> None:
+def check_held_out(z: NDArray[np.intp], groups: list[Any]) -> None:
     """Refuse rows to hold out that lack a group that is compared."""
     missing = np.flatnonzero(np.bincount(z, minlength=len(groups))[: len(groups)] == 0)
     if len(missing):
@@ -79,11 +86,11 @@ def split_rows(
 
     Of a stratum of two rows or more at least one is on either side; a single row is fitted to.
     """
-    held = []
+    held_out = []
     for rows in _shuffled(strata, random):
         n = int(np.clip(round(share * len(rows)), min(len(rows) - 1, 1), max(len(rows) - 1, 0)))
-        held.append(rows[:n])
-    out = np.sort(np.concatenate(held))
+        held_out.append(rows[:n])
+    out = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(strata)), out), out
 
 
