@@ -37,6 +37,8 @@ from evenhand.core.rows import Block
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
 LEAST_SCORE = -700.0
+# Rows that are scored at a time for many weights: few enough to stay in cache in float64.
+STEP_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,15 @@ def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:
 def float64_scores(block: Block, w: FloatArray) -> FloatArray:
     """Scores in float64 whatever the precision of X, as ``decision_function`` gives them."""
     X = block.X
-    X = X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
-    return scores_of(X, block.extra, w)
+    if w.ndim == 1 or not isinstance(X, np.ndarray):
+        X = X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
+        return scores_of(X, block.extra, w)
+    scores, weights = np.empty((w.shape[1], len(X))), np.ascontiguousarray(w[:-1].T)
+    for i in range(0, len(X), STEP_ROWS):
+        step = slice(i, i + STEP_ROWS)
+        np.matmul(weights, X[step].astype(np.float64).T, out=scores[:, step])
+        scores[:, step] += w[-1][:, None] * block.extra[step]
+    return scores.T
 
 
 def row_product(R: FloatArray, X_t: Any) -> FloatArray:

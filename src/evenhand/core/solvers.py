@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -225,8 +225,18 @@ class Iteration(NamedTuple):
     total: float = 0.0
 
 
-# A classification loss this many times the first one, or a weight this large, is going nowhere.
-DIVERGED_LOSS, DIVERGED_WEIGHT = 1e6, 1e50
+class Divergence(NamedTuple):
+    """When a run has diverged.
+
+    The classification loss is ``loss`` times the first one, or a weight as large as ``weight``.
+    """
+
+    loss: float = 1e6
+    weight: float = 1e50
+
+
+DIVERGENCE = Divergence()
+"""The defaults."""
 
 
 def solve(
@@ -238,6 +248,7 @@ def solve(
     schedule: Schedule,
     max_iter: int,
     step: float | None = None,
+    divergence: Divergence = DIVERGENCE,
 ) -> Iterator[Iteration]:
     """Run a solver from (w, u = 0), yielding each iteration.
 
@@ -260,6 +271,8 @@ def solve(
         Number of iterations.
     step : float, optional
         A fixed step η for w and u in place of those from smoothness.
+    divergence : Divergence
+        When to give up.
     """
     state, u = solver.init(w), np.zeros(problem.n_adversary)
     scale, steepness, product, limit = 1.0, 0.0, 0.0, np.inf
@@ -271,7 +284,7 @@ def solve(
         with np.errstate(over="ignore", invalid="ignore"):
             moments = problem.evaluate(state.p, u, scale)
             if t == 1:
-                limit = DIVERGED_LOSS * max(moments.loss_c, 1.0)
+                limit = divergence.loss * max(moments.loss_c, 1.0)
                 smoothness_2 = max(problem.mu * problem.smoothness, moments.smoothness_u)
                 product = problem.smoothness * smoothness_2 if step is None else 1 / step
                 pace = pace._replace(product=product)
@@ -283,8 +296,8 @@ def solve(
         # Comparisons with NaN are false.
         if not (
             moments.loss_c < limit
-            and np.abs(state.q).max() < DIVERGED_WEIGHT
-            and np.abs(u).max() < DIVERGED_WEIGHT
+            and np.abs(state.q).max() < divergence.weight
+            and np.abs(u).max() < divergence.weight
         ):
             return
         yield Iteration(t, alpha, moments, direction, state.q, u, weight=state.a, total=state.total)
@@ -311,28 +324,14 @@ class SolverRecord:
             self.path.check(notion)
 
     def run(
-        self,
-        oracle: Oracle,
-        w: FloatArray,
-        *,
-        rule: Rule,
-        schedule: Schedule,
-        max_iter: int,
-        step: float | None = None,
+        self, oracle: Oracle, w: FloatArray, *, max_iter: int, **options: Any
     ) -> Iterator[Iteration]:
-        """Run :func:`solve` on the problem."""
+        """Run :func:`solve`, with its options, on the problem."""
         problem: Problem = oracle
         if self.path is not None:  # its multipliers are in the loss: the gradients are added up
-            problem, rule, schedule = Walk(oracle, self.path, max_iter), normal, lambda t: 1.0
-        return solve(
-            problem,
-            w,
-            solver=self.solver,
-            rule=rule,
-            schedule=schedule,
-            max_iter=max_iter,
-            step=step,
-        )
+            problem = Walk(oracle, self.path, max_iter)
+            options |= {"rule": normal, "schedule": lambda t: 1.0}
+        return solve(problem, w, solver=self.solver, max_iter=max_iter, **options)
 
 
 SOLVERS: dict[str, SolverRecord] = {

@@ -59,10 +59,7 @@ class Facts:
     """Smallest positive and largest weight."""
 
     def __add__(self, other: "Facts") -> "Facts":
-        low, high = (
-            min(self.extremes[0], other.extremes[0]),
-            max(self.extremes[1], other.extremes[1]),
-        )
+        (a_low, a_high), (b_low, b_high) = self.extremes, other.extremes
         a, b = self.weight, other.weight
         return Facts(
             self.rows + other.rows,
@@ -72,7 +69,7 @@ class Facts:
             self.dtypes | other.dtypes,
             self.label_kinds | other.label_kinds,
             (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
-            (low, high),
+            (min(a_low, b_low), max(a_high, b_high)),
         )
 
 
@@ -259,7 +256,6 @@ def chunk_facts(chunk: Chunk) -> Facts:
     y = _values(chunk.y, "y", "drop those rows (NaN is no label)")
     chunk, rows = counted(chunk)
     y, groups = y if rows is None else y.iloc[rows], group_values(chunk.sensitive)
-    weight = np.ones(1) if chunk.weight is None else chunk.weight
     # An empty chunk says nothing of the others' types.
     types = [(chunk.X.dtype.name, chunk.y.dtype.kind)] if len(y) else []
     return Facts(
@@ -269,9 +265,15 @@ def chunk_facts(chunk: Chunk) -> Facts:
         largest,
         frozenset(name for name, _ in types),
         frozenset(kind for _, kind in types),
-        (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
-        (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
+        *weight_facts(chunk.weight),
     )
+
+
+def weight_facts(weight: FloatArray | None) -> tuple[tuple[float, float, int], tuple[float, float]]:
+    """Find the fields ``weight`` and ``extremes`` of :class:`Facts`."""
+    weight = np.ones(1) if weight is None else weight
+    sums = float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))
+    return sums, (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0)))
 
 
 def _codes(chunk: Chunk, coding: Coding) -> tuple[FloatArray, FloatArray | None]:

@@ -29,7 +29,8 @@ class _Cores:
 
     pool: ThreadPoolExecutor | None
 
-    def __init__(self) -> None:
+    def __init__(self, forked_locks: Iterable[tuple[str, str, str]] = FORKED_LOCKS) -> None:
+        self._forked_locks = forked_locks
         self._blas: Any = None
         self._limit: Any = None
         self._renew()
@@ -42,7 +43,7 @@ class _Cores:
         limit, self._limit, self._owner, self.pool = self._limit, None, 0, None
         if limit is not None:
             limit.restore_original_limits()
-        for module, name, attribute in FORKED_LOCKS:
+        for module, name, attribute in self._forked_locks:
             lock = getattr(sys.modules.get(module), name, None)
             if hasattr(lock, attribute):
                 setattr(lock, attribute, RLock())

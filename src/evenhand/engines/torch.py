@@ -15,7 +15,7 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
-from evenhand.engines.chunks import Facts, check_columns, check_length, check_shape
+from evenhand.engines.chunks import Facts, check_columns, check_length, check_shape, weight_facts
 from evenhand.engines.coding import Coding, count_levels
 from evenhand.engines.kernels import faster_version, find_faster, has_triton
 
@@ -98,7 +98,6 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
     for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
         if column is not None:
             check_length(len(column), len(X), name)
-    w = np.ones(1) if weight is None else weight
     facts = Facts(
         (len(X),),
         labels,
@@ -106,8 +105,7 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
         _column_sizes(X),
         frozenset([_numpy_dtype(X).name]),
         frozenset([kind]),
-        (float(w.sum()), float(w @ w), int((w > 0).sum())),
-        (float(w[w > 0].min(initial=np.inf)), float(w.max())),
+        *weight_facts(weight),
     )
     return facts, y, z
 

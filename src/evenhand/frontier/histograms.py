@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray, like, namespace
-from evenhand.core.row_sums import float64_scores, scores_of
+from evenhand.core.row_sums import STEP_ROWS, float64_scores, scores_of
 from evenhand.core.rows import Block, Rows, make_block
 from evenhand.engines.kernels import faster_version, has_numba, has_triton
 from evenhand.engines.memory import BLOCK_ROWS, MemoryRows
@@ -39,8 +39,6 @@ __all__ = [
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
-# Rows that are scored at a time: few enough that all in between stays in cache.
-STEP_ROWS = 1024
 
 
 class Shape(NamedTuple):

@@ -40,7 +40,6 @@ from evenhand.frontier.cuts import join_label_cuts, label_cuts, one_cut
 from evenhand.frontier.group_cuts import group_cuts, score_curves
 from evenhand.frontier.histograms import (
     N_CUTS,
-    STEP_ROWS,
     Shape,
     cut_histograms,
     cut_weights,
@@ -340,14 +339,7 @@ class HistogramCuts(ManyCuts):
 
 def _scores(block: Block, W: FloatArray) -> FloatArray:
     """Scores of some iterates in float64, a row for each."""
-    if not isinstance(block.X, np.ndarray):
-        return float64_scores(block, W).T
-    scores, weights = np.empty((W.shape[1], len(block.y))), np.ascontiguousarray(W[:-1].T)
-    for i in range(0, len(block.y), STEP_ROWS):
-        some = slice(i, i + STEP_ROWS)
-        np.matmul(weights, block.X[some].astype(np.float64).T, out=scores[:, some])
-        scores[:, some] += W[-1][:, None] * block.extra[some]
-    return scores
+    return float64_scores(block, W).T
 
 
 def score_frontier(
