@@ -105,7 +105,7 @@ def group_rates(
 
     Counts are whole numbers unless weights are not.
 
-    Parameters are those of :func:`group_counts`.
+    Parameters are as in :func:`group_counts`.
 
     Examples
     --------

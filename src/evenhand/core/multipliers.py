@@ -157,7 +157,7 @@ class CostSensitivePath:
         return view, size
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
-        """Moments of the weighted loss; counts are those of the rows as they are."""
+        """Moments of the weighted loss; counts have the rows' own labels and weights."""
         view, size = self.view(oracle, kappa)
         m = view.evaluate(w, np.zeros(oracle.n_adversary))
         nothing = np.zeros_like(m.grad_c)

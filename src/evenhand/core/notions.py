@@ -244,7 +244,7 @@ def true_negative_parity(degree: int = 2) -> Notion:
 def equalized_odds(degree: int = 2) -> Joint:
     r"""Equal true and false positive rates; the worse of the two ratios counts.
 
-    Two adversaries, one asked where y = 1 and one where y = 0, each of which sees
+    Two adversaries, one asked where y = 1 and one where y = 0, both see
     :math:`[1, s, \dots, s^d]`: with two gradients neither rate is brought together at the other's
     cost.
     """

@@ -175,7 +175,7 @@ class WorstRate:
         return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
 
     def difference(self, counts: ArrayLike) -> FloatArray:
-        """Largest of the differences."""
+        """Largest of the rates' differences between groups; shares play no role."""
         return np.asarray(
             np.stack([rate.difference(counts) for rate in self.components]).max(axis=0)
         )

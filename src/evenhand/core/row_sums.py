@@ -389,7 +389,7 @@ def column_size(block: Block) -> FloatArray:
 
 
 def square_sums(block: Block) -> FloatArray:
-    """Squares of each input, summed."""
+    """Weighted sum of the squares of each input."""
     xp = namespace(block.y)
     one = block.weight if block.weight is not None else xp.ones_like(block.y)
     X = block.X.multiply(block.X) if issparse(block.X) else block.X**2

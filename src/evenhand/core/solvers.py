@@ -69,7 +69,7 @@ class State:
 
 
 class Solver(Protocol):
-    """A saddle-point method."""
+    """A saddle-point method: where to evaluate, and how w and u move."""
 
     def init(self, w: FloatArray) -> State:
         """State before the first iteration."""
@@ -92,7 +92,7 @@ class _Descent:
         return State(w, w, w)
 
     def query(self, state: State, pace: Pace) -> State:
-        """Ask at the mirror point."""
+        """Ask at the mirror point, which is also the answer for plain descent."""
         return replace(state, p=state.w)
 
     def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
@@ -105,7 +105,7 @@ class GradientDescent(_Descent):
     r""":math:`w_t = w_{t-1} - d(w_{t-1}) / L_t` (the paper's Algorithm 1)."""
 
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
-        """One descent step."""
+        """Step by 1/L against the direction."""
         w = state.w - direction / pace.smoothness
         return replace(state, w=w, q=w)
 
@@ -236,7 +236,7 @@ class Divergence(NamedTuple):
 
 
 DIVERGENCE = Divergence()
-"""The defaults."""
+"""Generous enough that only a run that never returns is stopped."""
 
 
 def solve(

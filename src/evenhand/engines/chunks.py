@@ -343,10 +343,10 @@ class ChunkSource(Protocol):
     """A chunk that can be read at every pass."""
 
     def read(self) -> Chunk:
-        """Read all of it."""
+        """Read inputs, labels, groups and weights."""
 
     def inputs(self) -> FloatArray:
-        """Read the inputs alone."""
+        """Read the inputs, the only columns that every pass needs."""
 
 
 class ChunkRows(Rows):

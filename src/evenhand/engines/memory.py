@@ -121,7 +121,7 @@ class MemoryRows(Rows):
         return reduce(join, cores.map(task, tasks))
 
     def take(self, share: Share) -> "MemoryRows":
-        """Copy the rows of a share."""
+        """Copy the rows of a share, which then are in blocks of their own."""
         rows = np.flatnonzero(share.of(self.start, self.n_samples))
         columns = [None if c is None else c[rows] for c in self.columns]
         return MemoryRows(self.X[rows], columns, start=self.start, limits=self.limits)

@@ -217,7 +217,7 @@ def _type_name(arrow_type: Any) -> str:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group of a Parquet file."""
+    """A row group of a Parquet file, opened anew at every read, so that no file stays open."""
 
     path: Path
     number: int
@@ -232,11 +232,11 @@ class RowGroup:
             return file.read_row_group(self.number, columns=columns)
 
     def inputs(self) -> FloatArray:
-        """Read the inputs alone."""
+        """Read the inputs, the only columns that every pass needs."""
         return _matrix(self._table(self.names), self.names)
 
     def read(self) -> Chunk:
-        """Read all of it."""
+        """Read inputs, labels, groups and weights."""
         weight = [self.weight] if self.weight else []
         table = self._table(
             list(dict.fromkeys([*self.names, self.label, *self.sensitive, *weight]))

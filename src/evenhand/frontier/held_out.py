@@ -40,7 +40,7 @@ class HeldOut:
         Accuracy, and ratio of the notion's rate between the groups.
     bound : ndarray of shape (n_points,)
         Lower confidence bound of the ratio in the population (:func:`exact_bound`), for a point
-        looked at by itself. NaN where there is none: for weighted rows and for ``"crossfit"``.
+        looked at by itself. NaN for weighted rows and for ``"crossfit"``, which have no bound.
     last : ndarray of shape (n_groups, 2, 2)
         Counts of ``frontier_.last``.
     n_rows, n_fitted : int

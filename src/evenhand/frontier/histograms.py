@@ -50,7 +50,7 @@ class Shape(NamedTuple):
 
     @property
     def outputs(self) -> int:
-        """How many scores a row has."""
+        """How many scores a row has: one of two labels, else one for each."""
         return 1 if self.labels == 2 else self.labels
 
     @property

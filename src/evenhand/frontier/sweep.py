@@ -204,7 +204,7 @@ class ZeroCut(Sweep):
     merits = ("rate",)
 
     def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
-        """Points of some iterates."""
+        """One point for each of some iterates."""
         counts = self.rows.sum(zero_counts, self.weights(numbers), self.shape)
         cuts = np.zeros((len(numbers), self.width))
         return self.points(numbers, cuts, np.moveaxis(counts, 0, -1))
