@@ -485,7 +485,7 @@ class TestBadInput:
             ({"y": np.zeros(400)}, r"y has one class, 0.0; a classifier needs two classes"),
             ({"y": np.linspace(0, 1, 400)}, "Unknown label type: continuous"),
             ({"z": np.zeros(400)}, r"sensitive_features has 1 group: 0.0; at least two are"),
-            ({"z": np.arange(400) % 25}, r"number with 25 distinct values; say with bins="),
+            ({"z": np.arange(400) % 25}, r"number with 25 distinct values; say with bins"),
             ({"z": np.arange(400) % 19}, r"fewer than two groups have min_group_size=30"),
             ({"z": np.array([None] * 400)}, "400 missing values"),
             ({"z": ["a", float("nan")] * 200}, "200 missing values"),
