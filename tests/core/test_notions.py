@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NOTION_NAMES, fair, make_problem
+from helpers import NOTION_NAMES, fair, make_problem, raises
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -14,6 +14,7 @@ from scipy.special import expit, log_softmax
 
 import evenhand
 from evenhand import FairClassifier
+from evenhand.core.errors import Parameter
 from evenhand.core.gaps import CellSums, LinearGap, SoftRateGap
 from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts
@@ -294,7 +295,7 @@ def test_crossed_attributes():
     assert codes.tolist() == [0, 2, 1]
     again, _ = group_codes(frame.to_numpy())
     assert again.tolist() == groups.tolist()
-    with pytest.raises(ValueError, match="column 'race', has 1 missing value"):
+    with raises("missing_values_in_column", column="race", n=1):
         group_codes(frame.assign(race=["b", None, "w"]))
 
 
@@ -377,21 +378,26 @@ def test_several_notions_each_with_its_target():
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("params", "code", "named"),
     [
-        ({"notion": "nonsense"}, "notion='nonsense'; use one of 'statistical_parity'"),
-        ({"notion": []}, "an empty list"),
-        ({"notion": ["equalized_odds"] * 2}, "names a notion twice"),
-        ({"tau": [0.8, 0.9]}, "give one target"),
-        ({"notion": ["equalized_odds"], "tau": [0.8, 0.9]}, "as many as there are notions"),
-        ({"notion": ["equalized_odds"], "tau": [1.2]}, "above 0 and at most 1"),
-        ({"notion": "false_discovery", "reading": "printed"}, "for two groups, not 3"),
+        ({"notion": "nonsense"}, "unknown_notion", ["notion"]),
+        ({"notion": []}, "no_notion", []),
+        ({"notion": ["equalized_odds"] * 2}, "repeated_notion", ["notion"]),
+        ({"tau": [0.8, 0.9]}, "targets_of_notions", ["tau"]),
+        ({"notion": ["equalized_odds"], "tau": [0.8, 0.9]}, "targets_of_notions", ["tau"]),
+        ({"notion": ["equalized_odds"], "tau": [1.2]}, "target_out_of_range", ["tau"]),
     ],
 )
-def test_what_cannot_be_asked(params, words):
+def test_what_cannot_be_asked(params, code, named):
     X, y, z = make_groups(3, n=300)
-    with pytest.raises(ValueError, match=words):
+    with raises(code, **{name: Parameter(name, params[name]) for name in named}):
         fair(**params).fit(X, y, sensitive_features=z)
+
+
+def test_the_printed_formula_for_false_discovery_is_for_two_groups():
+    X, y, z = make_groups(3, n=300)
+    with raises("formula_for_two_groups", n=3, reading=Parameter("reading", "corrected")):
+        fair(notion="false_discovery", reading="printed").fit(X, y, sensitive_features=z)
 
 
 def test_at_of_several_notions_takes_one_number():
@@ -415,7 +421,7 @@ def test_at_of_several_notions_takes_one_number():
 def test_the_fields_other_words_name_the_same_notion(word, name):
     assert find_notion(word).name == name
     assert find_notion([word, "accuracy_parity"]).name == f"{name} and accuracy_parity"
-    with pytest.raises(ValueError, match="names a notion twice"):
+    with raises("repeated_notion", notion=Parameter("notion", [name, name])):
         find_notion([word, name])
     X, y, z = make_problem()
     ours, theirs = (FairClassifier(n).fit(X, y, sensitive_features=z) for n in (name, word))
@@ -423,13 +429,12 @@ def test_the_fields_other_words_name_the_same_notion(word, name):
     np.testing.assert_array_equal(theirs.coef_, ours.coef_)
 
 
-@pytest.mark.parametrize(
-    ("word", "says"),
-    [("calibration", "is about scores"), ("four_fifths_rule", "'statistical_parity' with tau=0.8")],
-)
-def test_words_that_are_no_notion_say_what_to_use(word, says):
-    with pytest.raises(ValueError, match=says):
-        find_notion(word)
+def test_words_that_are_no_notion_say_what_to_use():
+    with raises("notion_of_scores", notion=Parameter("notion", "calibration")):
+        find_notion("calibration")
+    parity = Parameter("notion", "statistical_parity")
+    with raises("notion_with_target", parity=parity, tau=Parameter("tau", 0.8)):
+        find_notion("four_fifths_rule")
 
 
 def test_joint_notion_by_its_parts():

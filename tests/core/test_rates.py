@@ -4,6 +4,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import set_config
@@ -13,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 
 import evenhand
 from evenhand.core import metrics, rates
+from evenhand.core.errors import Parameter
 from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts, group_rates
 from evenhand.core.rates import RATES, WorstRate, wilson_interval
@@ -219,36 +221,58 @@ def test_usable_as_scorer():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "data"),
     [
-        ({"sensitive_features": ["a", None, "b", "b"]}, "1 missing value; drop those rows"),
-        ({"sensitive_features": [1.0, np.nan, np.nan, 2.0]}, "2 missing values"),
-        ({"sensitive_features": ["a", float("nan"), "b", "b"]}, "1 missing value"),
-        ({"sensitive_features": np.zeros((4, 2, 2))}, "several dimensions"),
-        ({"sensitive_features": [[1], [1, 2], [3], [4]]}, "several dimensions"),
-        ({"sensitive_features": pd.Series([[1], [2], [1], [2]])}, "cannot be groups"),
-        ({"sensitive_features": (v for v in "aabb")}, "is a generator; give one value per row"),
-        ({"sensitive_features": "aabb"}, "is a str"),
-        ({"sensitive_features": 3}, "is a int"),
-        ({"y_pred": [1, np.nan, 1, np.nan], "pos_label": 1}, "y_pred has 2 missing values"),
-        ({"y_true": ["a", None, "a", "a"], "y_pred": ["a"] * 4, "pos_label": "a"}, "y_true has 1"),
-        ({"y_true": pd.Series(["a", pd.NA, "a", "a"], dtype="string")}, "y_true has 1 missing"),
-        ({"sensitive_features": ["a", "b", "b"]}, "inconsistent numbers of samples"),
-        ({"sensitive_features": pd.Series(["a", 1, "b", "b"], dtype=object)}, "mixes types"),
-        ({"y_true": pd.DataFrame({"a": [1] * 4, "b": [0] * 4})}, "2 columns"),
-        ({"y_true": ["no", "yes", "no", "yes"]}, "pos_label"),
-        ({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["no"] * 4, "pos_label": "Yes"}, "Yes"),
-        ({"y_true": [0, 1, 2, 1], "pos_label": 1}, "two labels"),
-        ({"sample_weight": [1, 1, -1, 1]}, "negative"),
-        ({"sample_weight": [1, 1, np.nan, 1]}, "missing"),
-        ({"y_true": [], "y_pred": [], "sensitive_features": []}, "empty"),
+        ({"sensitive_features": ["a", None, "b", "b"]}, "missing_values", {"n": 1}),
+        ({"sensitive_features": [1.0, np.nan, np.nan, 2.0]}, "missing_values", {"n": 2}),
+        ({"sensitive_features": ["a", float("nan"), "b", "b"]}, "missing_values", {"n": 1}),
+        ({"sensitive_features": np.zeros((4, 2, 2))}, "not_one_dimension", {"n": 3}),
+        ({"sensitive_features": [[1], [1, 2], [3], [4]]}, "not_one_dimension", {"n": 2}),
+        ({"sensitive_features": pd.Series([[1], [2], [1], [2]])}, "not_groups", {}),
+        ({"sensitive_features": (v for v in "aabb")}, "not_a_column", {"type": "generator"}),
+        ({"sensitive_features": "aabb"}, "not_a_column", {"type": "str"}),
+        ({"sensitive_features": 3}, "not_a_column", {"type": "int"}),
+        ({"y_pred": [1, np.nan, 1, np.nan], "pos_label": 1}, "missing_values", {"n": 2}),
+        (
+            {"y_true": ["a", None, "a", "a"], "y_pred": ["a"] * 4, "pos_label": "a"},
+            "missing_values",
+            {"argument": Parameter("y_true"), "n": 1},
+        ),
+        ({"y_true": pd.Series(["a", pd.NA, "a", "a"], dtype="string")}, "missing_values", {"n": 1}),
+        (
+            {"sensitive_features": pd.Series(["a", 1, "b", "b"], dtype=object)},
+            "mixed_types",
+            {"types": "int, str"},
+        ),
+        ({"y_true": pd.DataFrame({"a": [1] * 4, "b": [0] * 4})}, "several_columns", {"n": 2}),
+        (
+            {"y_true": ["no", "yes", "no", "yes"]},
+            "no_favourable_label",
+            {"labels": "'no', 'yes', 0, 1", "pos_label": Parameter("pos_label")},
+        ),
+        (
+            {"y_true": ["no", "yes", "no", "yes"], "y_pred": ["no"] * 4, "pos_label": "Yes"},
+            "not_two_labels",
+            {"pos_label": Parameter("pos_label", "Yes")},
+        ),
+        ({"y_true": [0, 1, 2, 1], "pos_label": 1}, "not_two_labels", {"labels": "0, 1, 2"}),
+        ({"sample_weight": [1, 1, -1, 1]}, "bad_weights", {}),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "bad_weights", {}),
+        ({"y_true": [], "y_pred": [], "sensitive_features": []}, "no_rows_to_rate", {}),
     ],
 )
-def test_bad_input_is_named(change, message):
+def test_bad_input_is_named(change, code, data):
+    if code in ("missing_values", "not_one_dimension", "not_groups", "not_a_column"):
+        data = {"argument": Parameter(next(iter(change)))} | data
     args = {"y_true": [0, 1, 0, 1], "y_pred": [0, 1, 1, 1], "sensitive_features": list("aabb")}
     args |= change
-    with pytest.raises(ValueError, match=message):
+    with raises(code, **data):
         group_counts(args.pop("y_true"), args.pop("y_pred"), **args)
+
+
+def test_columns_of_different_lengths():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):  # scikit-learn's
+        group_counts([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("abb"))
 
 
 def test_group_codes_are_sorted():

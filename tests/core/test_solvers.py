@@ -11,6 +11,7 @@ from evenhand.core.solvers import (
     SOLVERS,
     AGDPlus,
     AGDPrinted,
+    Divergence,
     Extragradient,
     GradientDescent,
     Optimistic,
@@ -55,7 +56,7 @@ class Quadratic:
         )
 
 
-def run(problem, solver, max_iter=300, w=None, rule=normal, schedule=None, step=None):
+def run(problem, solver, max_iter=300, w=None, rule=normal, schedule=None, **options):
     """Iterations of a solver, or of a record on its own problem."""
     w = np.zeros(problem.n_weights) if w is None else w
     start = solver.run if isinstance(solver, SolverRecord) else partial(solve, solver=solver)
@@ -66,7 +67,7 @@ def run(problem, solver, max_iter=300, w=None, rule=normal, schedule=None, step=
             rule=rule,
             schedule=schedule or power_schedule(0.1, 0.5),
             max_iter=max_iter,
-            step=step,
+            **options,
         )
     )
 
@@ -121,16 +122,14 @@ def test_printed_acceleration_with_a_fixed_step():
     np.testing.assert_allclose(first.q, step / 0.5 * problem.h * problem.best)
 
 
-def test_weights_that_reach_the_limit_have_diverged(monkeypatch):
-    import evenhand.core.solvers as solvers
-
+def test_weights_that_reach_the_limit_have_diverged():
     problem = Quadratic()
     (first,) = run(problem, GradientDescent(), max_iter=1)
     largest = max(np.abs(first.q).max(), np.abs(first.u).max())
-    monkeypatch.setattr(solvers, "DIVERGED_WEIGHT", np.nextafter(largest, np.inf))
-    assert len(run(problem, GradientDescent(), max_iter=1)) == 1
-    monkeypatch.setattr(solvers, "DIVERGED_WEIGHT", largest)
-    assert len(run(problem, GradientDescent(), max_iter=1)) == 0
+    for weight, n_iterations in ((np.nextafter(largest, np.inf), 1), (largest, 0)):
+        limit = Divergence(weight=weight)
+        iterations = run(problem, GradientDescent(), max_iter=1, divergence=limit)
+        assert len(iterations) == n_iterations
 
 
 def test_unconstrained_optimum_against_an_independent_solver():

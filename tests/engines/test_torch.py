@@ -6,10 +6,20 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import MANY, NOTION_NAMES, REGIMES, assert_same_moments, fair, make_rows, with_value
+from helpers import (
+    MANY,
+    NOTION_NAMES,
+    REGIMES,
+    assert_same_moments,
+    fair,
+    make_rows,
+    raises,
+    with_value,
+)
 from sklearn.model_selection import KFold
 
 from evenhand import FairClassifier, FairnessWarning
+from evenhand.core.errors import Parameter
 from evenhand.core.notions import NOTIONS, find_notion, of_labels
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import row_sums
@@ -166,31 +176,48 @@ class TestTorch:
         assert set(model.predict(X)) <= {"no", "yes"}
 
     @pytest.mark.parametrize(
-        ("change", "message"),
+        ("change", "code", "data"),
         [
-            (lambda X, y, z: (X[:, 0], y, z), "X has 1 dimensions"),
-            (lambda X, y, z: (X[:0], y[:0], z[:0]), "X has no rows"),
-            (lambda X, y, z: (X[:, :0], y, z), "X has no columns"),
-            (lambda X, y, z: (X * np.nan, y, z), "column 0 of X contains NaN or infinite"),
-            (lambda X, y, z: (X + 0j, y, z), "X holds complex numbers"),
-            (lambda X, y, z: (X, None, z), "requires y to be passed"),
-            (lambda X, y, z: (X, y[:-1], z), "y has 499 rows, X has 500"),
-            (lambda X, y, z: (X, y, z[:-1]), "sensitive_features has 499 rows"),
-            (lambda X, y, z: (X, y * 0, z), "y has one class"),
-            (lambda X, y, z: (X, y, z * 0), "has 1 group"),
-            (lambda X, y, z: (X, y, None), "the groups are missing"),
-            (lambda X, y, z: (X * 1e100, y, z), "column 0 of X has values up to .* in float64"),
+            (lambda X, y, z: (X[:, 0], y, z), "not_a_table", {"n": 1}),
+            (lambda X, y, z: (X[:0], y[:0], z[:0]), "empty_table", {"what": "rows"}),
+            (lambda X, y, z: (X[:, :0], y, z), "empty_table", {"what": "columns"}),
+            (lambda X, y, z: (X * np.nan, y, z), "inputs_not_finite", {"column": 0}),
+            (lambda X, y, z: (X + 0j, y, z), "complex_inputs", {}),
+            (
+                lambda X, y, z: (X, y[:-1], z),
+                "lengths_differ",
+                {"argument": Parameter("y"), "n": 499, "expected": 500},
+            ),
+            (
+                lambda X, y, z: (X, y, z[:-1]),
+                "lengths_differ",
+                {"argument": Parameter("sensitive_features"), "n": 499},
+            ),
+            (lambda X, y, z: (X, y * 0, z), "one_class", {"classes": "0"}),
+            (lambda X, y, z: (X, y, z * 0), "number_of_groups", {"n": 1}),
+            (
+                lambda X, y, z: (X * 1e100, y, z),
+                "inputs_too_large",
+                {"column": 0, "dtype": "float64"},
+            ),
         ],
     )
-    def test_bad_input(self, torch, change, message):
+    def test_bad_input(self, torch, change, code, data):
         X, y, z = change(*(torch.as_tensor(v) for v in make_rows(500)))
-        with pytest.raises(ValueError, match=message):
+        with raises(code, **data):
             FairClassifier().fit(X, y, sensitive_features=z)
+
+    def test_without_labels_or_groups(self, torch):
+        X, y, z = (torch.as_tensor(v) for v in make_rows(500))
+        with pytest.raises(ValueError, match="requires y to be passed"):
+            FairClassifier().fit(X, None, sensitive_features=z)
+        with pytest.raises(ValueError, match="the groups are missing"):
+            FairClassifier().fit(X, y)
 
     def test_what_is_missing_in_rows_that_do_not_count(self, torch):
         X, y, z = make_rows(500)
         weight = np.arange(500) % 2
-        with pytest.raises(ValueError, match="column 1 of X contains NaN"):
+        with raises("inputs_not_finite", column=1):
             FairClassifier().fit(
                 torch.as_tensor(with_value(X, np.nan)),
                 y,
@@ -225,7 +252,7 @@ class TestTorch:
     def test_devices_that_are_not_there(self, torch, device, tensor):
         X, y, z = make_rows(100)
         model = FairClassifier(engine="torch", device=device)
-        with pytest.raises(ValueError, match=f"device='{device}' cannot be used"):
+        with raises("unusable_device", device=Parameter("device", device)):
             model.fit(torch.as_tensor(X) if tensor else X, y, sensitive_features=z)
 
     def test_splitters(self, torch):

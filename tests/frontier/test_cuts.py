@@ -5,12 +5,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES, fair
+from helpers import REGIMES, fair, raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from evenhand import group_rates
+from evenhand.core.errors import Parameter
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, Joint
 from evenhand.core.rates import RATES
@@ -305,9 +306,12 @@ class TestClassifier:
             (None, r"group_cuts=True needs the group of each row to predict: pass sensitive_feat"),
             (["a", "x"], r"has the group 'x', which fit did not see; it saw 'a', 'b'"),
             (["a"], r"sensitive_features has 1 rows, X has 2"),
-            (["a", None], r"sensitive_features has 1 missing value"),
         ],
     )
     def test_bad_groups(self, fitted, data, groups, message):
         with pytest.raises(ValueError, match=message):
             fitted.predict(data[0][:2], sensitive_features=groups)
+
+    def test_missing_groups(self, fitted, data):
+        with raises("missing_values", argument=Parameter("sensitive_features"), n=1):
+            fitted.predict(data[0][:2], sensitive_features=["a", None])

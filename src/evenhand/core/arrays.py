@@ -1,4 +1,4 @@
-"""NumPy's functions and those of a library whose arrays live elsewhere, by the same names."""
+"""NumPy's functions, or PyTorch's under the same names, for the arrays at hand."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[Any]
-"""Numbers of any precision, in NumPy's arrays or in those of a library that has its names."""
+"""Numbers of any precision, in an array of NumPy or a tensor of PyTorch."""
 
 
 def namespace(array: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.rates import Rate
 
 READINGS = ("corrected", "printed")
@@ -161,9 +162,12 @@ class PrintedDiscoveryGap:
     @staticmethod
     def _sums(cells: CellSums) -> tuple[FloatArray, FloatArray]:
         if len(cells.weight) != 2:
-            raise ValueError(
-                "the paper's formula for false discovery is for two groups, not "
-                f"{len(cells.weight)}; use reading='corrected'."
+            raise InputError(
+                "formula_for_two_groups",
+                "the paper's formula for false discovery is for two groups, not {n}; use "
+                "{reading}.",
+                n=len(cells.weight),
+                reading=Parameter("reading", "corrected"),
             )
         return cells.vector[:, 0], cells.vector.sum(axis=1)
 

@@ -11,15 +11,22 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evenhand.core.errors import InputError, Parameter
+
+# What to do about rows without a group.
+MISSING_GROUP = "drop those rows or give them a group of their own, such as 'unknown'"
+
 
 @contextmanager
 def only_text() -> Iterator[None]:
-    """Refuse text that is none, by its value."""
+    """Refuse text with half a surrogate pair, which cannot be encoded; the error names it."""
     try:
         yield
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"the value {error.object!r} has half a character, which no file can hold; correct it."
+        raise InputError(
+            "half_character",
+            "the value {value!r} has half a character, which no file can hold; correct it.",
+            value=error.object,
         ) from None
 
 
@@ -33,13 +40,8 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     never guessed.
     """
     values = crossed(sensitive_features, name)
-    check_missing(
-        values, name, "drop those rows or give them a group of their own, such as 'unknown'"
-    )
-    try:
-        codes, groups = pd.factorize(values)
-    except TypeError:
-        raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
+    check_missing(values, name, MISSING_GROUP)
+    codes, groups = distinct_values(values, name)
     groups = np.asarray(groups)
     for group in groups.tolist():
         str(group).encode()
@@ -48,6 +50,18 @@ def group_codes(sensitive_features: Any, *, name: str = "sensitive_features") ->
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return groups[order], rank[codes]
+
+
+def distinct_values(values: Any, name: str) -> tuple[NDArray[np.intp], Any]:
+    """Find the number of each row's value, and the distinct values; refuse lists and the like."""
+    try:
+        return pd.factorize(values)
+    except TypeError:
+        raise InputError(
+            "not_groups",
+            "{argument} holds values that cannot be groups, such as lists.",
+            argument=Parameter(name),
+        ) from None
 
 
 # What is between the values of a crossed group, and the bins that inputs.bin_names names.
@@ -64,14 +78,14 @@ def _bins_first(group: Any) -> list[tuple[float, str]]:
 
 
 def _start(value: str) -> float:
-    found = _BIN.fullmatch(value)
-    if found is None:
+    name = _BIN.fullmatch(value)
+    if name is None:
         return np.inf
     try:
-        edge = float(found[2] or found[3])
+        edge = float(name[2] or name[3])
     except ValueError:
         return np.inf
-    return -np.inf if found[1] == "below" else edge
+    return -np.inf if name[1] == "below" else edge
 
 
 def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
@@ -79,9 +93,11 @@ def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
     try:
         return np.argsort(values, kind="stable")
     except TypeError:
-        raise ValueError(
-            f"{name} mixes types that cannot be ordered "
-            f"({', '.join(sorted({type(v).__name__ for v in values}))}); use one type."
+        raise InputError(
+            "mixed_types",
+            "{argument} mixes types that cannot be ordered ({types}); use one type.",
+            argument=Parameter(name),
+            types=", ".join(sorted({type(v).__name__ for v in values})),
         ) from None
 
 
@@ -95,11 +111,7 @@ def crossed(values: Any, name: str, between: str = CROSS) -> pd.Series:
     if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
         return as_series(values, name)
     for column in values.columns:
-        check_missing(
-            values[column],
-            f"{name}, column {column!r},",
-            "drop those rows or give them a group of their own, such as 'unknown'",
-        )
+        check_missing(values[column], name, MISSING_GROUP, column=column)
     text = [_plain(values.iloc[:, j].astype(str), between) for j in range(values.shape[1])]
     joined = text[0].str.cat(text[1:], sep=between)
     return joined.rename(between.join(map(str, values.columns)))
@@ -121,27 +133,63 @@ def as_series(values: Any, name: str) -> pd.Series:
         return values
     if isinstance(values, pd.DataFrame):
         if values.shape[1] != 1:
-            raise ValueError(
-                f"{name} has {values.shape[1]} columns; give one (several attributes can be joined "
-                "into one, for example 'female, 40+')."
+            raise InputError(
+                "several_columns",
+                "{argument} has {n} columns; give one (several attributes can be joined into one, "
+                "for example 'female, 40+').",
+                argument=Parameter(name),
+                n=values.shape[1],
             )
         return values.iloc[:, 0]
     if issparse(values) or isinstance(values, str | dict) or not hasattr(values, "__len__"):
-        raise ValueError(f"{name} is a {type(values).__name__}; give one value per row, as a list.")
+        raise InputError(
+            "not_a_column",
+            "{argument} is a {type}; give one value per row, as a list.",
+            argument=Parameter(name),
+            type=type(values).__name__,
+        )
     values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     nested = isinstance(values, list) and any(isinstance(v, list | tuple) for v in values)
-    if nested or np.ndim(values) != 1:
-        raise ValueError(f"{name} has several dimensions; give one value per row.")
+    check_one_dimension(2 if nested else np.ndim(values), name)
     return pd.Series(values)
 
 
-def check_missing(values: pd.Series, name: str, advice: str) -> None:
-    """Refuse missing values."""
-    missing = int(values.isna().sum())
-    if missing:
-        raise ValueError(f"{name} has {missing} missing value{'s' * (missing > 1)}; {advice}.")
+def check_one_dimension(n_dims: int, name: str) -> None:
+    """Refuse an argument that has not one value per row."""
+    if n_dims != 1:
+        raise InputError(
+            "not_one_dimension",
+            "{argument} has {n} dimensions; give one value per row.",
+            argument=Parameter(name),
+            n=n_dims,
+        )
+
+
+def check_missing(values: pd.Series, name: str, advice: str, column: Any = None) -> None:
+    """Refuse missing values of an argument, or of one of its columns."""
+    n = int(values.isna().sum())
+    data = {"argument": Parameter(name), "n": n, "s": "s" * (n > 1), "advice": advice}
+    if n and column is None:
+        raise InputError("missing_values", "{argument} has {n} missing value{s}; {advice}.", **data)
+    if n:
+        raise InputError(
+            "missing_values_in_column",
+            "{argument}, column {column!r}, has {n} missing value{s}; {advice}.",
+            column=column,
+            **data,
+        )
+
+
+def check_weights(weight: NDArray[Any]) -> None:
+    """Refuse row weights that cannot be added up."""
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise InputError(
+            "bad_weights",
+            "{argument} has negative, missing or infinite values.",
+            argument=Parameter("sample_weight"),
+        )
 
 
 def zero_one(labels: Iterable[Any]) -> dict[Any, float] | None:
@@ -151,15 +199,16 @@ def zero_one(labels: Iterable[Any]) -> dict[Any, float] | None:
     which is.
     """
     words = {"false": "0", "true": "1"}
-    found = {}
+    numbers = {}
     for label in labels:
         text = str(label).strip().lower()
         try:
-            found[label] = float(words.get(text, text))
+            numbers[label] = float(words.get(text, text))
         except ValueError:
             return None
-    values = set(found.values())
-    return found if len(values) == len(found) and (values <= {0, 1} or values <= {-1, 1}) else None
+    values = set(numbers.values())
+    plain = len(values) == len(numbers) and (values <= {0, 1} or values <= {-1, 1})
+    return numbers if plain else None
 
 
 def plain_labels(classes: Iterable[Any]) -> bool:
@@ -190,16 +239,21 @@ def as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
     if pos_label is None:
         numbers = zero_one(labels)
         if numbers is None:
-            shown = ", ".join(repr(v) for v in labels[:5])
-            raise ValueError(
-                f"labels are {shown}; say which one is favourable with pos_label=... "
-                "(only 0/1, -1/1, booleans and true/false have a default)."
+            raise InputError(
+                "no_favourable_label",
+                "labels are {labels}; say which one is favourable with {pos_label} "
+                "(only 0/1, -1/1, booleans and true/false have a default).",
+                labels=", ".join(repr(v) for v in labels[:5]),
+                pos_label=Parameter("pos_label"),
             )
         pos_label = next((label for label, number in numbers.items() if number == 1), 1)
     if len({*labels, pos_label}) > 2:
-        shown = ", ".join(repr(v) for v in labels[:5])
-        raise ValueError(
-            f"y_true and y_pred hold {shown} with pos_label={pos_label!r}: these rates need two "
-            "labels, one of them pos_label."
+        raise InputError(
+            "not_two_labels",
+            "y_true and y_pred hold {labels} with {pos_label}: these rates need two labels, one of "
+            "them {name}.",
+            labels=", ".join(repr(v) for v in labels[:5]),
+            pos_label=Parameter("pos_label", pos_label),
+            name=Parameter("pos_label"),
         )
     return (true == pos_label).to_numpy(dtype=bool), (pred == pos_label).to_numpy(dtype=bool)

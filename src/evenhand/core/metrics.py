@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.groups import as_binary, group_codes
+from evenhand.core.errors import InputError
+from evenhand.core.groups import as_binary, check_weights, group_codes
 from evenhand.core.rates import EQUALIZED_ODDS, RATES, AnyRate, Rate, WorstRate
 
 __all__ = [
@@ -79,13 +80,14 @@ def group_counts(
     true, pred = as_binary(y_true, y_pred, pos_label)
     check_consistent_length(true, pred, codes)
     if len(codes) == 0:
-        raise ValueError("y_true, y_pred and sensitive_features are empty; rates need rows.")
+        raise InputError(
+            "no_rows_to_rate", "y_true, y_pred and sensitive_features are empty; rates need rows."
+        )
     weight = None
     if sample_weight is not None:
         weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
         check_consistent_length(true, weight)
-        if not np.isfinite(weight).all() or (weight < 0).any():
-            raise ValueError("sample_weight has negative, missing or infinite values.")
+        check_weights(weight)
     cell = (codes * 2 + true) * 2 + pred
     counts = np.bincount(cell, weights=weight, minlength=4 * len(groups))
     return groups, counts.reshape(len(groups), 2, 2).astype(np.float64)
@@ -103,7 +105,7 @@ def group_rates(
 
     Counts are whole numbers unless weights are not.
 
-    Parameters are those of :func:`group_counts`.
+    Parameters are as in :func:`group_counts`.
 
     Examples
     --------
@@ -146,8 +148,8 @@ _METRIC_DOC = """{summary}
     """
 
 
-def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[..., float]:
-    """Make the public metric ``kind`` ('ratio' or 'difference') of a rate."""
+def _metric(rate_name: str, comparison: str, name: str | None = None) -> Callable[..., float]:
+    """Make the public metric that compares a rate by its ``"ratio"`` or ``"difference"``."""
     rate: AnyRate = EQUALIZED_ODDS if rate_name == "equalized_odds" else RATES[rate_name]
     words = rate_name.replace("_", " ")
 
@@ -166,9 +168,9 @@ def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[...,
             sample_weight=sample_weight,
             pos_label=pos_label,
         )
-        return float(getattr(rate, kind)(counts))
+        return float(getattr(rate, comparison)(counts))
 
-    if kind == "ratio":
+    if comparison == "ratio":
         no_error = isinstance(rate, Rate) and rate.is_error
         zero = "1 (no group has errors)" if no_error else "NaN (nobody has any)"
         summary = f"Smallest over largest {words} among the groups; 1 is parity."
@@ -182,7 +184,7 @@ def _metric(rate_name: str, kind: str, name: str | None = None) -> Callable[...,
     else:
         summary = f"Largest less smallest {words} among the groups; 0 is parity."
         returns = f"In [0, 1]. NaN if a group's {words} is undefined."
-    metric.__name__ = metric.__qualname__ = name or f"{rate_name}_{kind}"
+    metric.__name__ = metric.__qualname__ = name or f"{rate_name}_{comparison}"
     metric.__doc__ = _METRIC_DOC.format(summary=summary, returns=returns)
     return metric
 

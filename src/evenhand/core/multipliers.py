@@ -7,37 +7,36 @@ off,
 .. math:: \kappa_{rj} \leftarrow \kappa_{rj} + \frac{\Lambda}{T}\,
     \frac{d_{rj}}{\max|d|}, \qquad d_{rj} = \frac{p_{rj} - p_r}{p_r},
 
-with :math:`p_{rj}` the group's rate at the decision cut 0, :math:`p_r` that of all groups together,
+with :math:`p_{rj}` the group's rate at the decision cut 0, :math:`p_r` the rate of all groups,
 T iterations and a reach of :math:`\Lambda = 3` for each rate. Past parity a d changes its sign, so
 that the walk stays about there. Accelerated descent follows, one step for each step of the
 multipliers: every step is warm-started, and nothing is solved to the end.
 
 Both are for two labels. A path is a record with ``evaluate`` and ``smoothness``; :class:`Walk`
-makes of it a problem that :func:`evenhand.core.solvers.solve` can be given. What they ask of the
-data are the oracle's moments, those of other labels, weights or gaps.
+makes of it a problem that :func:`evenhand.core.solvers.solve` can be given. A path needs of the
+data only the oracle's moments, with other labels, weights or gaps.
 """
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import CellSums, SoftRateGap
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.rates import Rate
 
-FloatArray = NDArray[Any]
-
-# How far the multipliers may go for each rate, of which several take turns. At 1 a positive answer
-# is worth as much as a right one. Chosen on validation parts of the training data, where parity is
-# reached below 1.5 and reaches of 1, 2 and 3 are alike; other tables may have further to go.
+# How far the multipliers may go for each rate. At 1 a positive answer is worth as much as a right
+# one. Chosen on validation splits of the training data, where parity is reached below 1.5 and
+# reaches of 1, 2 and 3 are alike; other tables may have further to go.
 REACH = 3.0
 # The weight of a cell whose cost is 0: its rows must still be counted.
 LEAST_COST = 1e-6
-# The largest |f''| of the sigmoid, to that of the log-loss, 1/4.
+# Largest |f''| of the sigmoid over the largest second derivative of the log-loss, 1/4.
 BEND = 4 / (6 * np.sqrt(3))
 
 
@@ -90,7 +89,7 @@ class SoftRatePath:
         """Every notion's rates can be soft."""
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
-        """Moments of the penalised loss: ``grad_f`` is that of the penalty, downwards."""
+        """Moments of the penalised loss: ``grad_f`` is the penalty's descent direction."""
         rates = oracle.notion.rate.components
         half = oracle.cells[0].weight[..., None] / [2, 2]
         bottom = np.stack([rate.fractions(half)[1] for rate in rates])
@@ -101,7 +100,7 @@ class SoftRatePath:
         view.asked, view.cells = oracle.asked[:1], oracle.cells[:1]
         view.game = oracle.game._replace(notions=first, soft=(first[0].favourable,))
         m = view.evaluate(w, np.zeros(oracle.game.guess.n_outputs * first[0].n_features))
-        return m._replace(loss_w=m.loss_w + m.loss_u)  # less the adversary's part
+        return m._replace(loss_w=m.loss_w + m.loss_u)  # without the adversary's loss
 
     def smoothness(self, oracle: Oracle, kappa: FloatArray) -> float:
         r""":math:`L_1 (1 + 2 \max_s 4|f''(s)|\, \max_j \sum_r |\kappa_{rj}|)`, an estimate where denominators vary."""  # noqa: E501
@@ -125,11 +124,16 @@ class CostSensitivePath:
 
     def check(self, notion: AnyNotion) -> None:
         """Refuse rates whose denominator depends on the predictions."""
-        for part in notion.components:
-            if not all(rate.fixed_denominator for rate in part.rate.components):
-                raise ValueError(
-                    f"solver='cost_sensitive' cannot serve notion={part.name!r}, whose rate is "
-                    "among the rows of one prediction; use solver='soft_rate' or 'agd'."
+        for component in notion.components:
+            if not all(rate.fixed_denominator for rate in component.rate.components):
+                raise InputError(
+                    "solver_cannot_serve",
+                    "{solver} cannot serve {notion}, whose rate is among the rows of one "
+                    "prediction; use {soft_rate} or {agd}.",
+                    solver=Parameter("solver", "cost_sensitive"),
+                    notion=Parameter("notion", component.name),
+                    soft_rate=Parameter("solver", "soft_rate"),
+                    agd=Parameter("solver", "agd"),
                 )
 
     def costs(self, notion: AnyNotion, kappa: FloatArray) -> FloatArray:
@@ -153,7 +157,7 @@ class CostSensitivePath:
         return view, size
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
-        """Moments of the weighted loss; counts are those of the rows as they are."""
+        """Moments of the weighted loss; counts have the rows' own labels and weights."""
         view, size = self.view(oracle, kappa)
         m = view.evaluate(w, np.zeros(oracle.n_adversary))
         nothing = np.zeros_like(m.grad_c)
@@ -200,7 +204,7 @@ class Walk:
         """Moments at w; then the multipliers move. There is no adversary: u stays 0."""
         m = self.path.evaluate(self.oracle, w, self.kappa)
         rate, counts = self.oracle.notion.rate, m.counts[: self.oracle.n_groups]
-        off = np.stack([_deviations(part, counts) for part in rate.components])
+        off = np.stack([_deviations(component, counts) for component in rate.components])
         most = np.abs(off).max()
         if most > 0:
             self.kappa = self.kappa + self.pace * off / most
@@ -209,10 +213,10 @@ class Walk:
 
 
 def _deviations(rate: Rate, counts: FloatArray) -> FloatArray:
-    """How far each group's rate is from that of all, relative to it; 0 where that is undefined."""
+    """Relative distance of each group's rate from the rate of all rows; 0 where it is undefined."""
     top, bottom = rate.fractions(counts)
     whole = top.sum() / bottom.sum() if bottom.sum() > 0 else 0.0
     if not whole > 0:
         return np.zeros_like(top)
-    each = np.divide(top, bottom, out=np.full_like(top, whole), where=bottom > 0)
-    return each / whole - 1
+    rates = np.divide(top, bottom, out=np.full_like(top, whole), where=bottom > 0)
+    return rates / whole - 1

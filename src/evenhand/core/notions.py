@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray, namespace
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
 from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
 
@@ -35,8 +36,8 @@ class Notion:
     name : str
         Its name in ``FairClassifier(notion=...)``.
     rate : Rate or WorstRate
-        The rate per group whose smallest-to-largest ratio must reach τ, or several of which all
-        must.
+        The rate per group whose smallest-to-largest ratio must reach τ; the ratios of several
+        must all reach it.
     n_features : int
         Length of the adversary's u.
     features : callable ``(s, f, y, scale) -> (phi, d_phi)``
@@ -54,9 +55,9 @@ class Notion:
         Degree of the polynomial, if the features are powers of the score: engines may then have a
         faster way.
     better_than_chance : bool, default=False
-        Whether a classifier counts only if every group's rate is better than that of labels drawn
-        at random; needed where the rate conditions on the prediction, because a classifier that is
-        wrong about everybody alike has a perfect ratio.
+        Whether a classifier counts only if every group's rate is better than labels drawn at
+        random would give; needed where the rate conditions on the prediction, because a classifier
+        that is wrong about everybody alike has a perfect ratio.
     """
 
     name: str
@@ -115,9 +116,13 @@ class Notion:
 
 
 def _plain(rate: AnyRate) -> Rate:
-    """One rate, for what needs its value in each group."""
+    """Give the rate itself, whose value in each group is needed; refuse several rates."""
     if isinstance(rate, WorstRate):
-        raise ValueError(f"{rate.name} is several rates; there is no one value per group.")
+        raise InputError(
+            "several_rates",
+            "{rate} is several rates; there is no one value per group.",
+            rate=rate.name,
+        )
     return rate
 
 
@@ -145,41 +150,40 @@ class Joint:
     @property
     def name(self) -> str:
         """What they are called together."""
-        return self.title or " and ".join(dict.fromkeys(part.name for part in self.components))
+        return self.title or " and ".join(dict.fromkeys(notion.name for notion in self.components))
 
     @property
     def rate(self) -> WorstRate:
         """The worst of the ratios, each over its share of τ."""
-        each = [
-            (rate, c)
-            for part, c in zip(self.components, self.shares, strict=True)
-            for rate in part.rate.components
-        ]
-        return WorstRate(self.name, tuple(rate for rate, _ in each), tuple(c for _, c in each))
+        pairs = zip(self.components, self.shares, strict=True)
+        rates = [(rate, share) for notion, share in pairs for rate in notion.rate.components]
+        return WorstRate(self.name, *zip(*rates, strict=True))
 
     @property
     def better_than_chance(self) -> bool:
         """Whether one of them asks for rates better than chance."""
-        return any(part.better_than_chance for part in self.components)
+        return any(notion.better_than_chance for notion in self.components)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer for all of them."""
-        return np.logical_and.reduce([part.eligible(counts, min_share) for part in self.components])
+        return np.logical_and.reduce(
+            [notion.eligible(counts, min_share) for notion in self.components]
+        )
 
 
 AnyNotion = Notion | Joint
 
 
 def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:
-    """Make one notion of that for each of some favourable labels: all must hold."""
-    each = [
-        (part.of_label(label, n_labels), share)
+    """Demand a notion of each of some favourable labels: all must hold."""
+    components = tuple(
+        component.of_label(label, n_labels)
         for label in favourable
-        for part, share in zip(notion.components, notion.shares, strict=True)
-    ]
-    if len(each) == 1:
-        return each[0][0]
-    return Joint(tuple(part for part, _ in each), tuple(share for _, share in each), notion.name)
+        for component in notion.components
+    )
+    if len(components) == 1:
+        return components[0]
+    return Joint(components, notion.shares * len(favourable), notion.name)
 
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -240,12 +244,12 @@ def true_negative_parity(degree: int = 2) -> Notion:
 def equalized_odds(degree: int = 2) -> Joint:
     r"""Equal true and false positive rates; the worse of the two ratios counts.
 
-    Two adversaries, one asked where y = 1 and one where y = 0, each of which sees
+    Two adversaries, one asked where y = 1 and one where y = 0, both see
     :math:`[1, s, \dots, s^d]`: with two gradients neither rate is brought together at the other's
     cost.
     """
-    parts = (equal_opportunity(degree), predictive_equality(degree))
-    return Joint(parts, title="equalized_odds")
+    components = (equal_opportunity(degree), predictive_equality(degree))
+    return Joint(components, title="equalized_odds")
 
 
 def accuracy_parity(degree: int = 2) -> Notion:
@@ -332,20 +336,33 @@ SYNONYMS = {
 }
 """Other words of the field for some of the notions."""
 
-_NO_NOTIONS = {
-    "calibration": "is about scores, and evenhand compares answers; 'predictive_parity' and "
-    "'negative_predictive_parity' compare how often a yes or a no is right",
-    "four_fifths_rule": "is a notion with a target; use 'statistical_parity' with tau=0.8",
-}
-
 
 def notion_name(word: str) -> str:
     """Give the name in :data:`NOTIONS` of a notion or of one of its :data:`SYNONYMS`."""
+    notion = Parameter("notion", word)
+    if word == "calibration":
+        raise InputError(
+            "notion_of_scores",
+            "{notion} is about scores, and evenhand compares answers; 'predictive_parity' and "
+            "'negative_predictive_parity' compare how often a yes or a no is right.",
+            notion=notion,
+        )
+    if word == "four_fifths_rule":
+        raise InputError(
+            "notion_with_target",
+            "{notion} is a notion with a target; use {parity} with {tau}.",
+            notion=notion,
+            parity=Parameter("notion", "statistical_parity"),
+            tau=Parameter("tau", 0.8),
+        )
     name = SYNONYMS.get(word, word)
-    if name in _NO_NOTIONS:
-        raise ValueError(f"notion={word!r} {_NO_NOTIONS[name]}.")
     if name not in NOTIONS:
-        raise ValueError(f"notion={word!r}; use one of {', '.join(map(repr, NOTIONS))}.")
+        raise InputError(
+            "unknown_notion",
+            "{notion}; use one of {names}.",
+            notion=notion,
+            names=", ".join(map(repr, NOTIONS)),
+        )
     return name
 
 
@@ -366,25 +383,37 @@ def find_notion(
     single = isinstance(names, str)
     listed = [notion_name(name) for name in ([names] if isinstance(names, str) else names)]
     if not listed:
-        raise ValueError("notion is an empty list; name at least one notion.")
-    if len(set(listed)) < len(listed):
-        raise ValueError(f"notion={listed} names a notion twice.")
-    each = np.asarray(taus, dtype=np.float64)
-    if each.ndim and (single or each.shape != (len(listed),)):
-        raise ValueError(
-            f"tau={taus} for notion={names!r}; give one target, or as many as there are notions."
+        raise InputError(
+            "no_notion",
+            "{notion} is an empty list; name at least one notion.",
+            notion=Parameter("notion"),
         )
-    if not ((each > 0) & (each <= 1)).all():
-        raise ValueError(f"tau={taus}; every target must be above 0 and at most 1.")
+    if len(set(listed)) < len(listed):
+        raise InputError(
+            "repeated_notion", "{notion} names a notion twice.", notion=Parameter("notion", listed)
+        )
+    targets = np.asarray(taus, dtype=np.float64)
+    if targets.ndim and (single or targets.shape != (len(listed),)):
+        raise InputError(
+            "targets_of_notions",
+            "{tau} for {notion}; give one target, or as many as there are notions.",
+            tau=Parameter("tau", taus),
+            notion=Parameter("notion", names),
+        )
+    if not ((targets > 0) & (targets <= 1)).all():
+        raise InputError(
+            "target_out_of_range",
+            "{tau}; every target must be above 0 and at most 1.",
+            tau=Parameter("tau", taus),
+        )
     if single:
         return NOTIONS[listed[0]](degree)
-    each = np.broadcast_to(each, (len(listed),))
-    shares = (each / each.max()).tolist()
-    parts: dict[str, tuple[Notion, float]] = {}
-    for name, share in zip(listed, shares, strict=True):
-        for part in NOTIONS[name](degree).components:
+    targets = np.broadcast_to(targets, (len(listed),))
+    components: dict[str, Notion] = {}
+    shares: dict[str, float] = {}
+    for name, share in zip(listed, (targets / targets.max()).tolist(), strict=True):
+        for component in NOTIONS[name](degree).components:
+            components[component.name] = component
             # Of a notion that two names have in common, the stricter target counts.
-            least = parts[part.name][1] if part.name in parts else 0.0
-            parts[part.name] = (part, max(share, least))
-    each_part = tuple(part for part, _ in parts.values())
-    return Joint(each_part, tuple(share for _, share in parts.values()), " and ".join(listed))
+            shares[component.name] = max(share, shares.get(component.name, 0.0))
+    return Joint(tuple(components.values()), tuple(shares.values()), " and ".join(listed))

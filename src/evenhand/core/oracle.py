@@ -77,7 +77,7 @@ class Oracle:
     n_labels : int, default=2
         How many labels there are.
     quantity : bool, default=False
-        Whether the adversary guesses a number, of which the groups are bins, in place of the group.
+        Whether the adversary guesses a number, whose bins are the groups, instead of the group.
     reading : {"corrected", "printed"}, default="corrected"
         Which of the notion's gaps is regularised. In the printed reading the adversary sees raw
         scores and the ridge term holds every weight.
@@ -124,33 +124,31 @@ class Oracle:
         l2: float = 1e-4,
         penalize_extra: bool = False,
     ) -> None:
-        printed = reading == "printed"
+        printed, components = reading == "printed", notion.components
         self.notion = notion
-        self.gaps = [part.gaps[reading] for part in notion.components]
+        self.gaps = [component.gaps[reading] for component in components]
         self.adversary_sign = adversary_sign or (-1 if printed else 1)
         self.scaled = not printed
         self.rows = rows
         self.n_groups = k = n_groups
-        # Of k groups, k - 1 differences are independent, and each shall count as that of two does.
+        # Of k groups, k - 1 differences are independent; each counts as the one of two groups does.
         mu *= k - 1
-        self.mu = mu * len(notion.components)
+        self.mu = mu * len(components)
         if quantity:
             guess = Guess(guess_value, 1, 1.0)
         elif k == 2:
             guess = Guess(guess_one_of_two, 1, 0.25)
         else:
             guess = Guess(guess_one_of_many, k - 1, 0.5)
-        parts = zip(notion.components, self.gaps, strict=True)
-        soft = tuple(sorted({part.favourable for part, gap in parts if gap.soft}))
-        every = self.rows.sum(cell_sums, k + 1, n_labels)
-        self.total = float(every[..., 0].sum())
-        self.game = Game(
-            notion.components, guess, soft, k, k + bool(every[k, :, 0].any()), n_labels
-        )
+        pairs = zip(components, self.gaps, strict=True)
+        soft = tuple(sorted({component.favourable for component, gap in pairs if gap.soft}))
+        cell_totals = self.rows.sum(cell_sums, k + 1, n_labels)
+        self.total = float(cell_totals[..., 0].sum())
+        self.game = Game(components, guess, soft, k, k + bool(cell_totals[k, :, 0].any()), n_labels)
         self.recode: Recode | None = None
         self.n_columns = self.rows.n_features + 1
         self.n_weights = self.game.outputs * self.n_columns
-        self.n_adversary = guess.n_outputs * sum(part.n_features for part in notion.components)
+        self.n_adversary = guess.n_outputs * sum(component.n_features for component in components)
         ridge = np.full(self.n_columns, float(l2))
         if not (printed or penalize_extra):
             ridge[-1] = 0.0
@@ -158,15 +156,17 @@ class Oracle:
 
         # What never changes: the cells of each notion's view, with the inputs times the derivatives
         # of its label's score, less the mean of all labels' scores, in the scores.
-        self.cells = [self._one_label(every[:k], part.favourable) for part in notion.components]
+        self.cells = [
+            self._one_label(cell_totals[:k], component.favourable) for component in components
+        ]
         self.asked = np.array(
             [
-                cells.weight[:, list(part.labels)].sum()
-                for cells, part in zip(self.cells, notion.components, strict=True)
+                cells.weight[:, list(component.labels)].sum()
+                for cells, component in zip(self.cells, components, strict=True)
             ]
         )
         self.column_size = self.rows.reduce(np.maximum, column_size)
-        self.column_scale = self._column_scale(every[..., 1:-1].sum(axis=(0, 1)) / self.total)
+        self.column_scale = self._column_scale(cell_totals[..., 1:-1].sum(axis=(0, 1)) / self.total)
         self.smoothness = 1.02 * self._curvature() + l2
         scales = [
             gap.scale(self._at_zero(cells) if gap.soft else cells)
@@ -176,7 +176,7 @@ class Oracle:
         self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
 
     def _one_label(self, sums: FloatArray, c: int) -> CellSums:
-        """Make sums over the cells group × label those of one label against the others."""
+        """Give the sums over cells group × label for one label against all the others."""
         labels, sign = self.game.labels, np.ones(1)
         if labels > 2:
             both = np.stack([np.delete(sums, c, axis=1).sum(axis=1), sums[:, c]], axis=1)
@@ -236,7 +236,7 @@ class Oracle:
         Parameters
         ----------
         w : ndarray of shape (n_weights,)
-            Weights, of many labels one label after the other; the last is that of the extra column.
+            Weights, of many labels one label after the other; the extra column's is the last.
         u : ndarray of shape (n_adversary,)
             The adversary's weights.
         scale : float, default=1.0
@@ -254,16 +254,16 @@ class Oracle:
         x_r = sums.x_r[: game.outputs * (1 + K)].reshape(1 + K, n)
         soft_vector = sums.x_r[game.outputs * (1 + K) :].reshape(-1, game.groups, 2, n)
         soft_value = sums.soft.reshape(-1, game.groups, 2)
-        found = []
+        penalties = []
         for notion, gap, cells in zip(notions, self.gaps, self.cells, strict=True):
             if gap.soft:
                 i = game.soft.index(notion.favourable)
                 cells = CellSums(cells.weight, soft_value[i], soft_vector[i])
-            found.append(gap(w, cells))
-        penalty, kappa = np.array([p for p, _ in found]), np.array(self.kappas)
+            penalties.append(gap(w, cells))
+        penalty, kappa = np.array([p for p, _ in penalties]), np.array(self.kappas)
         adversary = sums.loss_a / self.asked
         grad_f = (self.adversary_sign / self.asked)[:, None] * x_r[1:]
-        grad_f -= kappa[:, None] * np.array([g for _, g in found])
+        grad_f -= kappa[:, None] * np.array([g for _, g in penalties])
         sizes = [notion.n_features for notion in notions]
         mean, square = sums.score[:2] / N
         return Moments(

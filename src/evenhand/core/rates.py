@@ -27,7 +27,7 @@ class Rate:
         The cells (true label, predicted label) of A and of B.
     is_error : bool
         Whether 0 is the best value. When every group's rate is 0, the ratio of an error rate is 1 (all
-        are perfect) and that of any other rate is undefined (nobody gets anything).
+        are perfect) and the ratio of any other rate is undefined (nobody gets anything).
     """  # noqa: E501
 
     name: str
@@ -67,8 +67,8 @@ class Rate:
             return self
 
         def cells(of_two: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-            every = product(range(n_labels), repeat=2)
-            return tuple((y, p) for y, p in every if (y == label, p == label) in of_two)
+            all_cells = product(range(n_labels), repeat=2)
+            return tuple((y, p) for y, p in all_cells if (y == label, p == label) in of_two)
 
         return replace(self, numerator=cells(self.numerator), denominator=cells(self.denominator))
 
@@ -128,7 +128,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class WorstRate:
-    r"""Several rates of which all must be alike between groups: the worst of their ratios counts.
+    r"""Several rates that must all be alike between groups: the worst of their ratios counts.
 
     .. math:: \min\Big(1, \min_k \frac{1}{c_k} \frac{\min_j r_{kj}}{\max_j r_{kj}}\Big)
 
@@ -156,12 +156,11 @@ class WorstRate:
 
     def of_label(self, label: int, n_labels: int) -> "WorstRate":
         """Give the same rates of one label among many against all the others together."""
-        return replace(
-            self, components=tuple(part.of_label(label, n_labels) for part in self.components)
-        )
+        components = tuple(rate.of_label(label, n_labels) for rate in self.components)
+        return replace(self, components=components)
 
     def _ratios(self, counts: ArrayLike) -> FloatArray:
-        ratios = np.stack([part.ratio(counts) for part in self.components])
+        ratios = np.stack([rate.ratio(counts) for rate in self.components])
         ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
         return np.minimum(ratios, 1.0)
 
@@ -172,13 +171,13 @@ class WorstRate:
     def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
         """Give the standard error of the logarithm of the ratio that is the worst."""
         worst = np.argmin(self._ratios(counts), axis=0)
-        errors = np.stack([part.log_ratio_error(counts) for part in self.components])
+        errors = np.stack([rate.log_ratio_error(counts) for rate in self.components])
         return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
 
     def difference(self, counts: ArrayLike) -> FloatArray:
-        """Largest of the differences."""
+        """Largest of the rates' differences between groups; shares play no role."""
         return np.asarray(
-            np.stack([part.difference(counts) for part in self.components]).max(axis=0)
+            np.stack([rate.difference(counts) for rate in self.components]).max(axis=0)
         )
 
 
@@ -207,8 +206,8 @@ RATES: dict[str, Rate] = {
 def overall_accuracy(counts: ArrayLike) -> FloatArray:
     """Share of right predictions in all groups together, for any number of labels."""
     c = np.asarray(counts, dtype=np.float64)
-    right, every = np.trace(c, axis1=-2, axis2=-1).sum(axis=-1), c.sum(axis=(-3, -2, -1))
-    return np.divide(right, every, out=np.full_like(every, np.nan), where=every > 0)
+    right, total = np.trace(c, axis1=-2, axis2=-1).sum(axis=-1), c.sum(axis=(-3, -2, -1))
+    return np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
 
 
 # The normal quantile of two-sided 95% intervals.
@@ -256,7 +255,7 @@ def rate_text(rate: float, tau: float) -> str:
     Parameters
     ----------
     rate, tau : float
-        The rate and what it is held against.
+        The rate and its target.
 
     Examples
     --------

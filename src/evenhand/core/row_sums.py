@@ -1,7 +1,8 @@
 r"""The row-wise mathematics: what a block of rows contributes to the sums at a point (w, u).
 
-Every function here takes a :class:`Block` of rows and gives something that adds up over blocks, or
-of which the largest counts. Where the rows are and how the parts are joined is an engine's affair
+Every function here is a *statistic*: it takes a :class:`Block` of rows, and its results for two
+blocks are joined by their sum or maximum. Where the rows are and how results are joined is an
+engine's affair
 (:mod:`evenhand.engines`); a block's columns may be NumPy's or another library's arrays.
 
 The losses, for weights w, adversary u, scores :math:`s = w^\top\hat x` and probabilities
@@ -36,6 +37,8 @@ from evenhand.core.rows import Block
 
 # exp(700) is finite; a score below -700 is as certain as one can be.
 LEAST_SCORE = -700.0
+# Rows that are scored at a time for many weights: few enough to stay in cache in float64.
+STEP_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,15 @@ def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:
 def float64_scores(block: Block, w: FloatArray) -> FloatArray:
     """Scores in float64 whatever the precision of X, as ``decision_function`` gives them."""
     X = block.X
-    X = X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
-    return scores_of(X, block.extra, w)
+    if w.ndim == 1 or not isinstance(X, np.ndarray):
+        X = X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
+        return scores_of(X, block.extra, w)
+    scores, weights = np.empty((w.shape[1], len(X))), np.ascontiguousarray(w[:-1].T)
+    for i in range(0, len(X), STEP_ROWS):
+        step = slice(i, i + STEP_ROWS)
+        np.matmul(weights, X[step].astype(np.float64).T, out=scores[:, step])
+        scores[:, step] += w[-1][:, None] * block.extra[step]
+    return scores.T
 
 
 def row_product(R: FloatArray, X_t: Any) -> FloatArray:
@@ -275,10 +285,10 @@ def row_sums(
     z, weight, u = block.z, block.weight, like(u, block.y)
     favourable = sorted({notion.favourable for notion in notions})
     if labels == 2:
-        loss_c, residual_c, predicted, found = _two_labels(block, w)
+        loss_c, residual_c, predicted, view_list = _two_labels(block, w)
     else:
-        loss_c, residual_c, predicted, found = _many_labels(block, w, labels, favourable)
-    views = dict(zip(favourable, found, strict=True))
+        loss_c, residual_c, predicted, view_list = _many_labels(block, w, labels, favourable)
+    views = dict(zip(favourable, view_list, strict=True))
 
     R, n_cells = [residual_c], 2 * groups
     loss_a, slopes, phi_r, grams, start = [], [], [], [], 0
@@ -309,9 +319,9 @@ def row_sums(
     residuals = xp.concatenate(R)
     mean: Any = 0.0
     square: Any = 0.0
-    for view in found:
+    for view in view_list:
         s_w = view.s if weight is None else view.s * weight
-        mean, square = mean + s_w.sum() / len(found), square + s_w @ view.s / len(found)
+        mean, square = mean + s_w.sum() / len(views), square + s_w @ view.s / len(views)
     counts = xp.bincount(
         block.cell * labels + predicted, weights=weight, minlength=n_groups_all * labels**2
     )
@@ -344,8 +354,8 @@ def _asked(
     if len(labels) == 1:
         asked = view.y == labels[0]
     if game.n_groups_all > game.groups:
-        known = view.cell < 2 * game.groups
-        asked = known if asked is None else asked & known
+        compared = view.cell < 2 * game.groups
+        asked = compared if asked is None else asked & compared
     if asked is None:
         return weight
     if weight is None:
@@ -359,9 +369,9 @@ def cell_sums(block: Block, n_groups_all: int, labels: int) -> FloatArray:
     member = _members(block.cell, range(n_groups_all * labels), block.y.dtype)
     if block.weight is not None:
         member *= block.weight
-    parts = [member.sum(axis=1)[:, None], row_product(member, block.X_t)]
-    parts.append((member @ block.extra)[:, None])
-    return xp.concatenate(parts, axis=1).reshape(n_groups_all, labels, -1)
+    weight, extra = member.sum(axis=1)[:, None], (member @ block.extra)[:, None]
+    sums = xp.concatenate([weight, row_product(member, block.X_t), extra], axis=1)
+    return sums.reshape(n_groups_all, labels, -1)
 
 
 def column_size(block: Block) -> FloatArray:
@@ -379,7 +389,7 @@ def column_size(block: Block) -> FloatArray:
 
 
 def square_sums(block: Block) -> FloatArray:
-    """Squares of each input, summed."""
+    """Weighted sum of the squares of each input."""
     xp = namespace(block.y)
     one = block.weight if block.weight is not None else xp.ones_like(block.y)
     X = block.X.multiply(block.X) if issparse(block.X) else block.X**2

@@ -6,7 +6,7 @@ rows by chance and by their numbers alone, so that it can be taken wherever they
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any, NamedTuple, TypeVar
 
@@ -41,11 +41,12 @@ def make_block(X: Any, i: int, j: int, *columns: Any, start: int = 0) -> Block:
     j = min(j, X.shape[0])
     if issparse(X):
         a, b = X.indptr[i], X.indptr[j]
-        parts = (X.data[a:b], X.indices[a:b], X.indptr[i : j + 1] - a)
-        part = csr_matrix(parts, shape=(j - i, X.shape[1]))
+        arrays = (X.data[a:b], X.indices[a:b], X.indptr[i : j + 1] - a)
+        inputs = csr_matrix(arrays, shape=(j - i, X.shape[1]))
     else:
-        part = X[i:j]
-    return Block._make([start + i, part, part.T, *(None if c is None else c[i:j] for c in columns)])
+        inputs = X[i:j]
+    others = (None if column is None else column[i:j] for column in columns)
+    return Block._make([start + i, inputs, inputs.T, *others])
 
 
 def row_numbers(rows: NDArray[np.integer[Any]], seed: int) -> FloatArray:
@@ -109,13 +110,8 @@ class Rows(ABC):
         """Join ``statistic(block, *args)`` over the blocks of rows, two by two."""
 
     @abstractmethod
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows.
-
-        Rows are the last dimension; ``out`` is an array to fill.
-        """
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """``statistic(block, *args)`` of the blocks, in the order of the rows."""
 
     @abstractmethod
     def take(self, share: Share) -> "Rows":
@@ -124,6 +120,15 @@ class Rows(ABC):
     def sum(self, statistic: Callable[..., T], *args: Any) -> T:
         """Add up ``statistic(block, *args)`` over the blocks of rows."""
         return self.reduce(add, statistic, *args)
+
+    def collect(
+        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Put :meth:`apply`'s results side by side; their last dimension is the rows'.
+
+        ``out`` is an array to fill.
+        """
+        return np.concatenate(self.apply(statistic, *args), axis=-1, out=out)
 
 
 def as_columns(

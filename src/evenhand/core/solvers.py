@@ -13,15 +13,13 @@ from math import sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.multipliers import CostSensitivePath, Path, SoftRatePath, Walk
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.updates import Rule, Schedule, normal
-
-FloatArray = NDArray[Any]
 
 
 class Problem(Protocol):
@@ -71,7 +69,7 @@ class State:
 
 
 class Solver(Protocol):
-    """A saddle-point method."""
+    """A saddle-point method: where to evaluate, and how w and u move."""
 
     def init(self, w: FloatArray) -> State:
         """State before the first iteration."""
@@ -94,7 +92,7 @@ class _Descent:
         return State(w, w, w)
 
     def query(self, state: State, pace: Pace) -> State:
-        """Ask at the mirror point."""
+        """Ask at the mirror point, which is also the answer for plain descent."""
         return replace(state, p=state.w)
 
     def ascend(self, state: State, u: FloatArray, rise: FloatArray) -> tuple[State, FloatArray]:
@@ -107,7 +105,7 @@ class GradientDescent(_Descent):
     r""":math:`w_t = w_{t-1} - d(w_{t-1}) / L_t` (the paper's Algorithm 1)."""
 
     def step(self, state: State, direction: FloatArray, pace: Pace) -> State:
-        """One descent step."""
+        """Step by 1/L against the direction."""
         w = state.w - direction / pace.smoothness
         return replace(state, w=w, q=w)
 
@@ -227,8 +225,18 @@ class Iteration(NamedTuple):
     total: float = 0.0
 
 
-# A classification loss this many times the first one, or a weight this large, is going nowhere.
-DIVERGED_LOSS, DIVERGED_WEIGHT = 1e6, 1e50
+class Divergence(NamedTuple):
+    """When a run has diverged.
+
+    The classification loss is ``loss`` times the first one, or a weight as large as ``weight``.
+    """
+
+    loss: float = 1e6
+    weight: float = 1e50
+
+
+DIVERGENCE = Divergence()
+"""Generous enough that only a run that never returns is stopped."""
 
 
 def solve(
@@ -240,6 +248,7 @@ def solve(
     schedule: Schedule,
     max_iter: int,
     step: float | None = None,
+    divergence: Divergence = DIVERGENCE,
 ) -> Iterator[Iteration]:
     """Run a solver from (w, u = 0), yielding each iteration.
 
@@ -262,6 +271,8 @@ def solve(
         Number of iterations.
     step : float, optional
         A fixed step η for w and u in place of those from smoothness.
+    divergence : Divergence
+        When to give up.
     """
     state, u = solver.init(w), np.zeros(problem.n_adversary)
     scale, steepness, product, limit = 1.0, 0.0, 0.0, np.inf
@@ -273,7 +284,7 @@ def solve(
         with np.errstate(over="ignore", invalid="ignore"):
             moments = problem.evaluate(state.p, u, scale)
             if t == 1:
-                limit = DIVERGED_LOSS * max(moments.loss_c, 1.0)
+                limit = divergence.loss * max(moments.loss_c, 1.0)
                 smoothness_2 = max(problem.mu * problem.smoothness, moments.smoothness_u)
                 product = problem.smoothness * smoothness_2 if step is None else 1 / step
                 pace = pace._replace(product=product)
@@ -285,8 +296,8 @@ def solve(
         # Comparisons with NaN are false.
         if not (
             moments.loss_c < limit
-            and np.abs(state.q).max() < DIVERGED_WEIGHT
-            and np.abs(u).max() < DIVERGED_WEIGHT
+            and np.abs(state.q).max() < divergence.weight
+            and np.abs(u).max() < divergence.weight
         ):
             return
         yield Iteration(t, alpha, moments, direction, state.q, u, weight=state.a, total=state.total)
@@ -313,28 +324,14 @@ class SolverRecord:
             self.path.check(notion)
 
     def run(
-        self,
-        oracle: Oracle,
-        w: FloatArray,
-        *,
-        rule: Rule,
-        schedule: Schedule,
-        max_iter: int,
-        step: float | None = None,
+        self, oracle: Oracle, w: FloatArray, *, max_iter: int, **options: Any
     ) -> Iterator[Iteration]:
-        """Run :func:`solve` on the problem."""
+        """Run :func:`solve`, with its options, on the problem."""
         problem: Problem = oracle
         if self.path is not None:  # its multipliers are in the loss: the gradients are added up
-            problem, rule, schedule = Walk(oracle, self.path, max_iter), normal, lambda t: 1.0
-        return solve(
-            problem,
-            w,
-            solver=self.solver,
-            rule=rule,
-            schedule=schedule,
-            max_iter=max_iter,
-            step=step,
-        )
+            problem = Walk(oracle, self.path, max_iter)
+            options |= {"rule": normal, "schedule": lambda t: 1.0}
+        return solve(problem, w, solver=self.solver, max_iter=max_iter, **options)
 
 
 SOLVERS: dict[str, SolverRecord] = {
@@ -376,6 +373,6 @@ def minimize_loss(
         fresh.clear()
 
     options = {"maxiter": max_iter, "gtol": tol, "ftol": 0.0}
-    found = minimize(loss, w, jac=True, method="L-BFGS-B", callback=report, options=options)
+    optimum = minimize(loss, w, jac=True, method="L-BFGS-B", callback=report, options=options)
     # The line search may give up at the rounding of float32, which is near enough.
-    return np.asarray(found.x), bool(np.abs(found.jac).max() <= 10 * tol)
+    return np.asarray(optimum.x), bool(np.abs(optimum.jac).max() <= 10 * tol)

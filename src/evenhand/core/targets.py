@@ -30,7 +30,7 @@ class Target:
     rate : Rate or WorstRate
         The rate, or several.
     level : float
-        The least value, τ of a ratio; of several rates that of the strictest.
+        The least value, τ of a ratio; of several rates, the strictest one's.
     comparison : {"ratio"}, default="ratio"
         How the groups are compared, a key of :data:`COMPARISONS`.
 
@@ -66,8 +66,8 @@ class Target:
     def demands(self) -> tuple[tuple[str, float], ...]:
         """What each rate's comparison is called, and its own level."""
         return tuple(
-            (part.ratio_name, float(round(self.level * share, 12)))
-            for part, share in zip(self.rate.components, self.rate.shares, strict=True)
+            (component.ratio_name, float(round(self.level * share, 12)))
+            for component, share in zip(self.rate.components, self.rate.shares, strict=True)
         )
 
     def text(self, value: float) -> str:

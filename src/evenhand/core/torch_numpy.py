@@ -25,7 +25,7 @@ def min(x: Any, axis: int | None = None) -> Any:
 
 
 def maximum(x: Any, other: Any) -> Any:
-    """Larger of two, the second of which may be a number."""
+    """Larger of two values; the second may be a number."""
     return x.maximum(other) if isinstance(other, torch.Tensor) else x.clamp(min=other)
 
 
@@ -35,5 +35,5 @@ def searchsorted(edges: Any, values: Any) -> Any:
 
 
 def minimum(x: Any, other: Any) -> Any:
-    """Smaller of two, the second of which may be a number."""
+    """Smaller of two values; the second may be a number."""
     return x.minimum(other) if isinstance(other, torch.Tensor) else x.clamp(max=other)

@@ -29,7 +29,7 @@ class Trajectory:
     steps : list of dict
         Leg, losses, norms and counts of each iteration.
     iterates : ndarray of shape (n_iterates, n_weights)
-        The kept iterates, oldest first; the last weight is that of the extra column.
+        The kept iterates, oldest first; the last weight is the extra column's.
     iterate_rows : ndarray of shape (n_iterates,)
         The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
     """
@@ -70,7 +70,7 @@ class Trajectory:
             self.keep()
 
     def keep(self, iterate: NDArray[np.float64] | None = None) -> None:
-        """Keep an iterate, by default that of the latest iteration if it is not kept yet."""
+        """Keep an iterate, by default the latest iteration's if it is not kept yet."""
         row = len(self.steps) - 1
         if iterate is None and self._kept and self._kept[-1][0] == row:
             return
@@ -109,7 +109,7 @@ class Trajectory:
         Losses, gap, norms, accuracy and rate are those at the point where the iteration evaluated
         (p of AGD+), which is not quite the iterate it ended with (q). ``evaluations`` counts passes
         over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``,
-        those of rows in no compared group last.
+        rows in no compared group last.
         """
         frame = pd.DataFrame(self.steps)
         if frame.empty:

@@ -33,7 +33,7 @@ def modified(grad_c: FloatArray, grad_f: FloatArray, alpha: float) -> FloatArray
         \langle g_k, v\rangle = \alpha\|g_k\|^2 \ \text{for all } k,
 
     P being the projection on the span of the :math:`g_k`, and v in it: no notion is made worse by
-    another. Where the :math:`g_k` nearly depend on one another such a v is long or there is none;
+    another. Where the :math:`g_k` nearly depend on one another such a v is long or does not exist;
     the Gram matrix's pseudo-inverse gives the nearest, and :math:`\|v\|` is at most
     :math:`\alpha\sum_k\|g_k\|`.
     """  # noqa: E501

@@ -1,6 +1,6 @@
 """Tables in chunks, which are coded where they are.
 
-A :class:`Part` has the user's values. Its :class:`Facts`, joined over the chunks, say what the
+A :class:`Chunk` has the user's values. Its :class:`Facts`, joined over the chunks, say what the
 numbers of labels and groups are (:func:`coding_of`); with them :func:`coded` makes of a chunk rows
 like any others.
 """
@@ -19,19 +19,20 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from evenhand.core.groups import check_missing
+from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
+from evenhand.core.groups import check_missing, check_weights
 from evenhand.core.rows import Rows, Share, as_columns
 from evenhand.engines.coding import Coding, count_levels, group_values, make_coding, recode
 from evenhand.engines.memory import MemoryRows, canonical
 
-FloatArray = NDArray[Any]
 T = TypeVar("T")
 
-# No table stands for so many rows.
+# Largest number of rows that weights may stand for.
 MOST_ROWS = 1e15
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """Some rows as the user has them: inputs, labels, values of the sensitive columns, weights."""
 
     X: Any
@@ -42,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What must be known of the values of all parts. Add two to join their rows."""
+    """What a coding needs to know of the values of a chunk. Add two to join their rows."""
 
     rows: tuple[int, ...]
     labels: pd.Series
@@ -58,10 +59,7 @@ class Facts:
     """Smallest positive and largest weight."""
 
     def __add__(self, other: "Facts") -> "Facts":
-        low, high = (
-            min(self.extremes[0], other.extremes[0]),
-            max(self.extremes[1], other.extremes[1]),
-        )
+        (a_low, a_high), (b_low, b_high) = self.extremes, other.extremes
         a, b = self.weight, other.weight
         return Facts(
             self.rows + other.rows,
@@ -71,7 +69,7 @@ class Facts:
             self.dtypes | other.dtypes,
             self.label_kinds | other.label_kinds,
             (a[0] + b[0], a[1] + b[1], a[2] + b[2]),
-            (low, high),
+            (min(a_low, b_low), max(a_high, b_high)),
         )
 
 
@@ -82,13 +80,24 @@ def _values(values: Any, name: str, advice: str) -> pd.Series:
 
 
 def check_shape(X: Any) -> None:
-    """Refuse what is no table, or an empty one; not every collection knows its rows."""
+    """Refuse anything but a table, and an empty one; not every collection knows its rows."""
     n_dims = getattr(X, "ndim", 0)
     if n_dims != 2:
-        raise ValueError(f"X has {n_dims} dimensions; it must have two: rows and columns.")
+        raise InputError(
+            "not_a_table",
+            "X has {n} dimensions; it must have two: rows and columns.",
+            n=n_dims,
+        )
     for n, what in zip(X.shape, ("rows", "columns"), strict=True):
-        if isinstance(n, Integral) and not n:
-            raise ValueError(f"X has no {what}; there is nothing to learn from.")
+        if isinstance(n, Integral):
+            _check_some(n, what)
+
+
+def _check_some(n: Any, what: str) -> None:
+    if not n:
+        raise InputError(
+            "empty_table", "X has no {what}; there is nothing to learn from.", what=what
+        )
 
 
 def column_sizes(X: Any) -> FloatArray:
@@ -104,33 +113,49 @@ def column_sizes(X: Any) -> FloatArray:
 def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
     """Refuse missing inputs, infinite ones, and those so large that sums of squares overflow."""
 
-    def column(bad: NDArray[np.bool_]) -> str:
+    def first(bad: NDArray[np.bool_]) -> Any:
         j = int(np.argmax(bad))
-        return f"column {j if names is None else names[j]!r} of X"
+        return j if names is None else names[j]
 
     unknown = ~np.isfinite(sizes)
     if unknown.any():
-        raise ValueError(
-            f"{column(unknown)} contains NaN or infinite values; fill or drop them first."
+        raise InputError(
+            "inputs_not_finite",
+            "column {column!r} of X contains NaN or infinite values; fill or drop them first.",
+            column=first(unknown),
         )
     large = sizes > float(np.finfo(dtype).max) ** 0.25
     if large.any():
-        raise ValueError(
-            f"{column(large)} has values up to {sizes[np.argmax(large)]:.3g}, too large to work "
-            f"with in {np.dtype(dtype).name}; scale the columns first, for instance with "
-            "StandardScaler."
+        raise InputError(
+            "inputs_too_large",
+            "column {column!r} of X has values up to {largest:.3g}, too large to work with in "
+            "{dtype}; scale the columns first, for instance with StandardScaler.",
+            column=first(large),
+            largest=float(sizes[np.argmax(large)]),
+            dtype=np.dtype(dtype).name,
         )
 
 
-def check_numbers(values: Any, name: str) -> None:
-    """Refuse the first value that is no real number."""
+def check_numbers(values: Any, name: str, column: Any = None) -> None:
+    """Refuse the first value of an argument, or of one of its columns, that is no real number."""
     for value in pd.Series(values).tolist():
         try:
             float(value)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} holds {str(value)[:60]!r}, which is no real number; make it one, or "
-                "leave it out."
+            data = {"argument": Parameter(name), "value": str(value)[:60]}
+            if column is None:
+                raise InputError(
+                    "not_a_number",
+                    "{argument} holds {value!r}, which is no real number; make it one, or leave "
+                    "it out.",
+                    **data,
+                ) from None
+            raise InputError(
+                "not_a_number_in_column",
+                "column {column!r} of {argument} holds {value!r}, which is no real number; make it "
+                "one, or leave it out.",
+                column=column,
+                **data,
             ) from None
 
 
@@ -149,12 +174,12 @@ def _inputs(X: Any) -> Any:
     except (TypeError, ValueError):
         table = pd.DataFrame(X.data if issparse(X) else X)
         for j, name in enumerate(table.columns):
-            check_numbers(table.iloc[:, j], "X" if issparse(X) else f"column {name!r} of X")
+            check_numbers(table.iloc[:, j], "X", None if issparse(X) else name)
         raise
 
 
 def as_weights(values: Any) -> FloatArray:
-    """Row weights as numbers; refuse what is none."""
+    """Give row weights as numbers; refuse any that is not a number or cannot be added up."""
     try:
         weight = check_array(
             values,
@@ -167,48 +192,72 @@ def as_weights(values: Any) -> FloatArray:
     except (TypeError, ValueError):
         check_numbers(values, "sample_weight")
         raise
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative.")
+    check_weights(weight)
     return np.asarray(weight)
 
 
-def counted(part: Part) -> tuple[Part, NDArray[np.intp] | None]:
-    """Leave out rows of weight 0; None if there are none, else the numbers of the others."""
-    part = part._replace(X=_inputs(part.X))
-    if part.weight is None:
-        return part, None
-    weight = as_weights(part.weight)
+def counted(chunk: Chunk) -> tuple[Chunk, NDArray[np.intp] | None]:
+    """Leave out rows of weight 0, and give the numbers of the others; None if all are kept."""
+    chunk = chunk._replace(X=_inputs(chunk.X))
+    if chunk.weight is None:
+        return chunk, None
+    weight = as_weights(chunk.weight)
     if weight.all():
-        return part._replace(weight=weight), None
+        return chunk._replace(weight=weight), None
     rows = np.flatnonzero(weight)
-    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in part[1:3])
-    return Part(part.X[rows], y, sensitive, weight[rows]), rows
+    y, sensitive = (v.iloc[rows] if hasattr(v, "iloc") else np.asarray(v)[rows] for v in chunk[1:3])
+    return Chunk(chunk.X[rows], y, sensitive, weight[rows]), rows
 
 
-def check_lengths(part: Part) -> None:
+def check_lengths(chunk: Chunk) -> None:
     """Refuse columns that have not the rows of X."""
-    n = part.X.shape[0]
+    n = chunk.X.shape[0]
     names = ("y", "sensitive_features", "sample_weight")
-    for name, column in zip(names, part[1:], strict=True):
+    for name, column in zip(names, chunk[1:], strict=True):
         if column is not None and len(column) != n:
-            raise ValueError(
-                f"{name} has {len(column)} rows in a part of the table where X has {n}; they must "
-                "be the same rows."
+            raise InputError(
+                "lengths_differ_in_chunk",
+                "{argument} has {n} rows in a chunk of the table where X has {expected}; they must "
+                "be the same rows.",
+                argument=Parameter(name),
+                n=len(column),
+                expected=n,
             )
 
 
-def part_facts(part: Part) -> Facts:
-    """Find the facts of a part, and refuse what no fit can use."""
-    check_lengths(part)
+def check_length(n: int, expected: int, name: str) -> None:
+    """Refuse an argument that has not the rows of X."""
+    if n != expected:
+        raise InputError(
+            "lengths_differ",
+            "{argument} has {n} rows, X has {expected}; they must be the same rows.",
+            argument=Parameter(name),
+            n=n,
+            expected=expected,
+        )
+
+
+def check_any_weight(total: float) -> None:
+    """Refuse weights that are all zero."""
+    if not total:
+        raise InputError(
+            "weights_all_zero",
+            "{argument} is zero for every row; at least one must count.",
+            argument=Parameter("sample_weight"),
+        )
+
+
+def chunk_facts(chunk: Chunk) -> Facts:
+    """Find the facts of a chunk, and refuse what no fit can use."""
+    check_lengths(chunk)
     # What is missing is refused in rows that do not count, too, as in memory.
-    part = part._replace(X=_inputs(part.X))
-    largest = column_sizes(part.X)
-    y = _values(part.y, "y", "drop those rows (NaN is no label)")
-    part, rows = counted(part)
-    y, groups = y if rows is None else y.iloc[rows], group_values(part.sensitive)
-    weight = np.ones(1) if part.weight is None else part.weight
-    # An empty part says nothing of the others' types.
-    types = [(part.X.dtype.name, part.y.dtype.kind)] if len(y) else []
+    chunk = chunk._replace(X=_inputs(chunk.X))
+    largest = column_sizes(chunk.X)
+    y = _values(chunk.y, "y", "drop those rows (NaN is no label)")
+    chunk, rows = counted(chunk)
+    y, groups = y if rows is None else y.iloc[rows], group_values(chunk.sensitive)
+    # An empty chunk says nothing of the others' types.
+    types = [(chunk.X.dtype.name, chunk.y.dtype.kind)] if len(y) else []
     return Facts(
         (len(y),),
         count_levels(y, "y")[0],
@@ -216,19 +265,25 @@ def part_facts(part: Part) -> Facts:
         largest,
         frozenset(name for name, _ in types),
         frozenset(kind for _, kind in types),
-        (float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))),
-        (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0))),
+        *weight_facts(chunk.weight),
     )
 
 
-def _codes(part: Part, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
+def weight_facts(weight: FloatArray | None) -> tuple[tuple[float, float, int], tuple[float, float]]:
+    """Find the fields ``weight`` and ``extremes`` of :class:`Facts`."""
+    weight = np.ones(1) if weight is None else weight
+    sums = float(weight.sum()), float(weight @ weight), int(np.count_nonzero(weight))
+    return sums, (float(weight[weight > 0].min(initial=np.inf)), float(weight.max(initial=0.0)))
+
+
+def _codes(chunk: Chunk, coding: Coding) -> tuple[FloatArray, FloatArray | None]:
     """Group × label of each row, and its weight."""
-    y = recode(*count_levels(_values(part.y, "y", ""), "y"), coding.labels)
-    groups = group_values(part.sensitive)
+    y = recode(*count_levels(_values(chunk.y, "y", ""), "y"), coding.labels)
+    groups = group_values(chunk.sensitive)
     z = recode(*count_levels(groups, "sensitive_features"), coding.groups)
     weight = None
     if coding.per_weight is not None:
-        weight = part.weight * coding.per_weight
+        weight = chunk.weight * coding.per_weight
     return z * coding.n_labels + y, weight
 
 
@@ -242,32 +297,35 @@ def _rows(
     return MemoryRows(X, columns, start=start)
 
 
-def coded(part: Part, coding: Coding, start: int) -> MemoryRows:
-    """Rows of a part, of which the first is number ``start`` of the table."""
-    part, _ = counted(part)
-    return _rows(part.X, *_codes(part, coding), coding, start)
+def coded(chunk: Chunk, coding: Coding, start: int) -> MemoryRows:
+    """Code the rows of a chunk; its first row is number ``start`` of the table."""
+    chunk, _ = counted(chunk)
+    return _rows(chunk.X, *_codes(chunk, coding), coding, start)
 
 
 def check_weight_range(least: float, most: float, total: float) -> None:
     """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
     if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
-        far = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
-        raise ValueError(
-            f"sample_weight goes from {least:.3g} to {most:.3g}{far}; divide all weights by one "
-            "number, such as their mean."
+        raise InputError(
+            "weights_too_far_apart",
+            "{argument} goes from {least:.3g} to {most:.3g}{rows}; divide all weights by one "
+            "number, such as their mean.",
+            argument=Parameter("sample_weight"),
+            least=least,
+            most=most,
+            rows=f", {total:.3g} rows in all" if total > MOST_ROWS else "",
         )
 
 
 def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **options: Any) -> Coding:
     """Give the coding of a table in chunks, from the facts of all.
 
-    ``names`` are those of the columns of X, if it has any; options are of :func:`make_coding`.
+    ``names`` are the names of X's columns, if it has any; options are of :func:`make_coding`.
     """
     total, squares, positive = facts.weight
-    if weighted and not positive:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
-    if not sum(facts.rows):
-        raise ValueError("X has no rows; there is nothing to learn from.")
+    if weighted:
+        check_any_weight(positive)
+    _check_some(sum(facts.rows), "rows")
     dtype = np.float32 if facts.dtypes == {"float32"} else np.float64
     check_columns(facts.largest, dtype, names)
     per_weight = None
@@ -281,27 +339,36 @@ def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **optio
     )
 
 
-class PartSource(Protocol):
-    """A part that can be read again and again."""
+class ChunkSource(Protocol):
+    """A chunk that can be read at every pass."""
 
-    def read(self) -> Part:
-        """Read all of it."""
+    def read(self) -> Chunk:
+        """Read inputs, labels, groups and weights."""
 
     def inputs(self) -> FloatArray:
-        """Read the inputs alone."""
+        """Read the inputs, the only columns that every pass needs."""
 
 
-class StreamRows(Rows):
-    """Rows whose inputs are read again at every pass, a part at a time.
+class ChunkRows(Rows):
+    """Rows of a table in chunks, by the facts of all chunks and the coding made of them."""
+
+    def __init__(self, facts: Facts, coding: Coding, n_features: int) -> None:
+        self.n_samples, self.n_features = sum(facts.rows), n_features
+        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+        self.starts: list[int] = np.cumsum([0, *facts.rows[:-1]]).tolist()
+
+
+class StreamRows(ChunkRows):
+    """Rows whose inputs are read again at every pass, a chunk at a time.
 
     What is kept are two bytes for the cell of each row, and its weight if it has one.
 
     Parameters
     ----------
-    parts : sequence of PartSource
+    chunks : sequence of ChunkSource
         Where to read.
     facts : Facts
-        Those of all parts.
+        The facts of all chunks, added up.
     coding : Coding
         Numbers of labels and groups.
     n_features : int
@@ -309,51 +376,47 @@ class StreamRows(Rows):
     """
 
     def __init__(
-        self, parts: Sequence[PartSource], facts: Facts, coding: Coding, n_features: int
+        self, chunks: Sequence[ChunkSource], facts: Facts, coding: Coding, n_features: int
     ) -> None:
-        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        super().__init__(facts, coding, n_features)
         width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
-        self._parts: list[tuple[PartSource, Any, int, FloatArray, FloatArray | None]] = []
-        for part, start, n in zip(parts, starts, facts.rows, strict=True):
+        self._chunks: list[tuple[ChunkSource, Any, int, FloatArray, FloatArray | None]] = []
+        for chunk, start, n in zip(chunks, self.starts, facts.rows, strict=True):
             if n:
-                kept, rows = counted(part.read())
+                kept, rows = counted(chunk.read())
                 cell, weight = _codes(kept, coding)
-                self._parts.append((part, rows, start, cell.astype(width), weight))
+                self._chunks.append((chunk, rows, start, cell.astype(width), weight))
         self._coding = coding
         self._share: Share | None = None
-        self.n_samples, self.n_features = sum(facts.rows), n_features
-        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
 
-    def _each(self) -> Iterator[MemoryRows]:
+    def _read(self) -> Iterator[MemoryRows]:
+        """Read the rows of each chunk that has any."""
         with ThreadPoolExecutor(1) as reader:
-            # The next part is read while one is summed.
-            reading = reader.submit(self._parts[0][0].inputs)
-            for i, (_, kept, start, cell, weight) in enumerate(self._parts, 1):
+            # The next chunk is read while one is summed.
+            reading = reader.submit(self._chunks[0][0].inputs)
+            for i, (_, kept, start, cell, weight) in enumerate(self._chunks, 1):
                 X = reading.result()
-                if i < len(self._parts):
-                    reading = reader.submit(self._parts[i][0].inputs)
+                if i < len(self._chunks):
+                    reading = reader.submit(self._chunks[i][0].inputs)
                 X = X if kept is None else X[kept]
                 rows = _rows(X, cell, weight, self._coding, start)
-                yield rows if self._share is None else rows.take(self._share)
+                rows = rows if self._share is None else rows.take(self._share)
+                if rows.n_samples:
+                    yield rows
 
     def take(self, share: Share) -> "StreamRows":
         """Take the rows of a share; they are picked at every pass."""
         other = copy(self)
         other._share = share
         other.n_samples = sum(
-            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._parts
+            int(share.of(start, len(cell)).sum()) for _, _, start, cell, _ in self._chunks
         )
         return other
 
     def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
         """Join the results in the order of the rows."""
-        return reduce(
-            join, (rows.reduce(join, statistic, *args) for rows in self._each() if rows.n_samples)
-        )
+        return reduce(join, (rows.reduce(join, statistic, *args) for rows in self._read()))
 
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [rows.collect(statistic, *args) for rows in self._each() if rows.n_samples]
-        return np.concatenate(found, axis=-1, out=out)
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """Give one result for each chunk that has rows."""
+        return [rows.collect(statistic, *args) for rows in self._read()]

@@ -15,7 +15,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from evenhand.core.groups import check_missing, crossed, group_codes, only_text, rising
+from evenhand.core.errors import InputError, Parameter
+from evenhand.core.groups import (
+    MISSING_GROUP,
+    check_missing,
+    crossed,
+    distinct_values,
+    group_codes,
+    only_text,
+    rising,
+)
 
 # A number with more distinct values than this is a quantity, not a group.
 MAX_GROUP_VALUES = 20
@@ -42,16 +51,15 @@ def listed(values: Any, most: int = 5) -> str:
 
 @only_text()
 def group_values(sensitive_features: Any) -> pd.Series:
-    """Group of each row; refuse missing ones."""
+    """Give the group of each row; refuse missing ones."""
     values = crossed(sensitive_features, "sensitive_features")
-    advice = "drop those rows or give them a group of their own, such as 'unknown'"
-    check_missing(values, "sensitive_features", advice)
+    check_missing(values, "sensitive_features", MISSING_GROUP)
     return values.reset_index(drop=True)
 
 
 @only_text()
 def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
-    """Rows of each distinct value, and the place of each row's value among them.
+    """Count the rows of each distinct value, and number each row's value among them.
 
     Parameters
     ----------
@@ -63,19 +71,16 @@ def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
     Returns
     -------
     tuple of (Series, ndarray of int)
-        Counts by value, which add up over chunks, and the places.
+        Counts by value, which add up over chunks, and the numbers.
     """
-    try:
-        places, distinct = pd.factorize(values)
-    except TypeError:
-        raise ValueError(f"{name} holds values that cannot be groups, such as lists.") from None
-    return pd.Series(np.bincount(places, minlength=len(distinct)), index=distinct), places
+    codes, distinct = distinct_values(values, name)
+    return pd.Series(np.bincount(codes, minlength=len(distinct)), index=distinct), codes
 
 
-def recode(levels: pd.Series, places: NDArray[np.intp], numbers: Mapping[Any, int]) -> Any:
+def recode(levels: pd.Series, codes: NDArray[np.intp], numbers: Mapping[Any, int]) -> Any:
     """Give the number of each row's value, from :func:`count_levels`."""
     distinct = levels.index.to_numpy().tolist()
-    return np.array([numbers[v] for v in distinct], dtype=np.intp)[places]
+    return np.array([numbers[v] for v in distinct], dtype=np.intp)[codes]
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Coding:
     Parameters
     ----------
     labels, groups : dict
-        The number of each label, and of each group; those of small groups are alike and the last.
+        The number of each label, and of each group; all small groups share the last number.
     classes, compared : ndarray
         The labels, and the groups that are compared, in sorted order.
     small : dict
@@ -180,23 +185,41 @@ def _check_classes(
 ) -> None:
     """Refuse too few or too many labels or groups."""
     if len(classes) < 2:
-        raise ValueError(
-            f"y has one class, {listed(classes)}{where}; a classifier needs two classes."
+        raise InputError(
+            "one_class",
+            "y has one class, {classes}{where}; a classifier needs two classes.",
+            classes=listed(classes),
+            where=where,
         )
     if two_labels and len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. "
-            f"y has {len(classes)} classes: {listed(classes)}{where}."
+        # The first sentence is what scikit-learn's checks of estimators look for.
+        raise InputError(
+            "many_classes",
+            "Only binary classification is supported. y has {n} classes: {classes}{where}.",
+            n=len(classes),
+            classes=listed(classes),
+            where=where,
         )
-    if len(levels) < 2 or (two_groups and len(levels) > 2):
-        raise ValueError(
-            f"sensitive_features has {len(levels)} group{'s' * (len(levels) != 1)}{where}: "
-            f"{listed(levels)}; {'two' if two_groups else 'at least two'} are compared."
+    argument, n = Parameter("sensitive_features"), len(levels)
+    if n < 2 or (two_groups and n > 2):
+        raise InputError(
+            "number_of_groups",
+            "{argument} has {n} group{s}{where}: {groups}; {needed} are compared.",
+            argument=argument,
+            n=n,
+            s="s" * (n != 1),
+            where=where,
+            groups=listed(levels),
+            needed="two" if two_groups else "at least two",
         )
-    if not binned and len(levels) > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
-        raise ValueError(
-            f"sensitive_features is a number with {len(levels)} distinct values; say with bins=... "
-            "which values are a group, or give them as text if each is one."
+    if not binned and n > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
+        raise InputError(
+            "groups_are_numbers",
+            "{argument} is a number with {n} distinct values; say with {bins} which values are a "
+            "group, or give them as text if each is one.",
+            argument=argument,
+            n=n,
+            bins=Parameter("bins"),
         )
 
 
@@ -209,9 +232,14 @@ def compared_groups(
         return levels, np.arange(len(levels)), {}
     if large.sum() < 2:
         sizes = joined([f"{named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
-        raise ValueError(
-            f"fewer than two groups have min_group_size={least} rows{where} ({sizes}); join "
-            "groups, or lower min_group_size."
+        raise InputError(
+            "small_groups",
+            "fewer than two groups have {min_group_size} rows{where} ({sizes}); join groups, or "
+            "lower {name}.",
+            min_group_size=Parameter("min_group_size", least),
+            where=where,
+            sizes=sizes,
+            name=Parameter("min_group_size"),
         )
     number = np.where(large, np.cumsum(large) - 1, large.sum())
     small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))

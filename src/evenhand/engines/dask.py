@@ -17,16 +17,20 @@ from dask.delayed import Delayed, delayed
 from sklearn.exceptions import DataConversionWarning
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.groups import crossed
-from evenhand.core.rows import Rows, Share, row_numbers
+from evenhand.core.errors import InputError, InputWarning, Message, Parameter
+from evenhand.core.groups import check_one_dimension, crossed
+from evenhand.core.rows import Share, row_numbers
 from evenhand.engines.chunks import (
+    Chunk,
+    ChunkRows,
     Facts,
-    Part,
     as_weights,
+    check_any_weight,
+    check_length,
     check_lengths,
     check_shape,
+    chunk_facts,
     coded,
-    part_facts,
 )
 from evenhand.engines.coding import Coding
 from evenhand.engines.memory import MemoryRows
@@ -37,8 +41,16 @@ T = TypeVar("T")
 FAN_IN = 8
 
 
-def _said(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of Dask say in a sentence that its scheduler is gone."""
+class SchedulerGoneError(Message, ConnectionError):
+    """The Dask scheduler cannot be reached any more."""
+
+
+class ColumnVectorWarning(InputWarning, DataConversionWarning):
+    """Labels are a table of one column; scikit-learn's own warning is of the same class."""
+
+
+def _naming_lost_scheduler(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of Dask raise SchedulerGoneError where its scheduler is gone."""
 
     @wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -47,28 +59,27 @@ def _said(function: Callable[..., Any]) -> Callable[..., Any]:
         except (CancelledError, OSError) as error:
             if isinstance(error, OSError) and type(error).__name__ != "CommClosedError":
                 raise  # a file that cannot be read
-            raise ConnectionError(
+            raise SchedulerGoneError(
+                "scheduler_gone",
                 "the Dask scheduler went away before the work was done; start it again, and then "
-                "repeat the call"
+                "repeat the call",
             ) from None
 
     return called
 
 
-compute, persist = _said(base.compute), _said(base.persist)
+compute, persist = map(_naming_lost_scheduler, (base.compute, base.persist))
 
 
-def _delayed_parts(collection: Any, lengths: Sequence[int] = (), name: str = "X") -> list[Any]:
-    """Partitions of a collection; of an array in memory pieces of the given lengths."""
-    known = not is_dask_collection(collection) or (
+def _delayed_partitions(collection: Any, lengths: Sequence[int] = (), name: str = "X") -> list[Any]:
+    """Partitions of a collection; an array in memory is cut into the given lengths."""
+    countable = not is_dask_collection(collection) or (
         isinstance(collection, da.Array) and not np.isnan(sum(collection.chunks[0]))
     )
-    if lengths and known and len(collection) != sum(lengths):
-        raise ValueError(
-            f"{name} has {len(collection)} rows, X has {sum(lengths)}; they must be the same rows."
-        )
+    if lengths and countable:
+        check_length(len(collection), sum(lengths), name)
     if isinstance(collection, da.Array):
-        if lengths and known:
+        if lengths and countable:
             collection = collection.rechunk({0: tuple(lengths)})
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -81,61 +92,65 @@ def _delayed_parts(collection: Any, lengths: Sequence[int] = (), name: str = "X"
     return [take[i:j] for i, j in pairwise(ends)]
 
 
-def _lengths(X: Any, parts: Sequence[Any]) -> list[int]:
+def _lengths(X: Any, partitions: Sequence[Any]) -> list[int]:
     """Rows of each partition, counted where they are if X does not know."""
     if isinstance(X, da.Array) and not np.isnan(sum(X.chunks[0])):
         return list(X.chunks[0])
-    return list(compute(*[delayed(_n_rows)(part) for part in parts]))
+    return list(compute(*[delayed(_n_rows)(partition) for partition in partitions]))
 
 
 def _n_rows(X: Any) -> int:
     return int(X.shape[0])
 
 
-def _column_parts(column: Any, lengths: Sequence[int], n_parts: int, name: str) -> list[Any]:
-    """Partitions of a column beside X, which has ``n_parts``."""
+def _column_partitions(
+    column: Any, lengths: Sequence[int], n_partitions: int, name: str
+) -> list[Any]:
+    """Cut a column beside X as X is cut, into ``n_partitions``."""
     if column is None:
-        return [None] * n_parts
-    parts = _delayed_parts(column, lengths, name)
-    if len(parts) != n_parts:
-        raise ValueError(
-            f"{name} has {len(parts)} partitions, X has {n_parts}; they must be the same."
+        return [None] * n_partitions
+    partitions = _delayed_partitions(column, lengths, name)
+    if len(partitions) != n_partitions:
+        raise InputError(
+            "partitions_differ",
+            "{argument} has {n} partitions, X has {expected}; they must be the same.",
+            argument=Parameter(name),
+            n=len(partitions),
+            expected=n_partitions,
         )
-    return parts
+    return partitions
 
 
 def _one_label_each(y: Any) -> Any:
     """Give labels of one dimension; of a single column with scikit-learn's warning."""
     y = y if hasattr(y, "ndim") else np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        message = ColumnVectorWarning(
+            "column_vector",
             "A column-vector y was passed when a 1d array was expected; give y one dimension.",
-            DataConversionWarning,
-            stacklevel=2,
         )
+        warnings.warn(message, stacklevel=2)
         return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"y has {y.ndim} dimensions; give one label per row.")
+    check_one_dimension(y.ndim, "y")
     return y
 
 
 def _one_group_each(sensitive: Any) -> Any:
     """Cross the columns of what is in memory, as there: an array might hide missing values."""
-    known = sensitive is None or is_dask_collection(sensitive)
-    return sensitive if known else crossed(sensitive, "sensitive_features")
+    if sensitive is None or is_dask_collection(sensitive):
+        return sensitive
+    return crossed(sensitive, "sensitive_features")
 
 
-def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
-    """Make the parts of a table, one for each partition of X.
+def dask_chunks(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
+    """Make the chunks of a table, one for each partition of X.
 
     The others are Dask collections with the same partitions, or arrays in memory.
     """
-    inputs = _delayed_parts(X)
+    inputs = _delayed_partitions(X)
     y, sensitive = _one_label_each(y), _one_group_each(sensitive)
     if np.ndim(weight) > 1:
-        raise ValueError(
-            f"sample_weight has {np.ndim(weight)} dimensions; give one number per row."
-        )
+        check_one_dimension(np.ndim(weight), "sample_weight")
     others = [v for v in (y, sensitive, weight) if v is not None]
     # Frames have partitions of their own; arrays are cut as X is.
     cut = any(isinstance(v, da.Array) or not is_dask_collection(v) for v in others)
@@ -143,32 +158,27 @@ def dask_parts(X: Any, y: Any, sensitive: Any, weight: Any) -> list[Delayed]:
     if weight is not None and np.ndim(weight) == 0:
         weight = np.full(sum(lengths), weight)
     columns = {"y": y, "sensitive_features": sensitive, "sample_weight": weight}
-    parts = [_column_parts(v, lengths, len(inputs), name) for name, v in columns.items()]
-    make = delayed(Part, pure=True)
-    return [make(*values) for values in zip(inputs, *parts, strict=True)]
+    others = [_column_partitions(v, lengths, len(inputs), name) for name, v in columns.items()]
+    make = delayed(Chunk, pure=True)
+    return [make(*values) for values in zip(inputs, *others, strict=True)]
 
 
-def dask_facts(parts: Sequence[Delayed]) -> Facts:
-    """Facts of all parts."""
-    (found,) = compute([delayed(part_facts)(part) for part in parts])
-    return reduce(add, found)
+def dask_facts(chunks: Sequence[Delayed]) -> Facts:
+    """Find the facts of the chunks where they are, and add them up."""
+    (facts,) = compute([delayed(chunk_facts)(chunk) for chunk in chunks])
+    return reduce(add, facts)
 
 
-class DaskRows(Rows):
-    """Rows of Dask partitions, the parts of a table, coded and kept where they are.
-
-    The facts are those of all parts, the coding has the numbers of labels and groups.
-    """
+class DaskRows(ChunkRows):
+    """Rows of Dask partitions, the chunks of a table, coded and kept where they are."""
 
     def __init__(
-        self, parts: Sequence[Delayed], facts: Facts, coding: Coding, n_features: int
+        self, chunks: Sequence[Delayed], facts: Facts, coding: Coding, n_features: int
     ) -> None:
-        starts = np.cumsum([0, *facts.rows[:-1]]).tolist()
+        super().__init__(facts, coding, n_features)
         make = delayed(coded, pure=True)
-        kept = [make(p, coding, s) for p, s, n in zip(parts, starts, facts.rows, strict=True) if n]
-        self._rows = list(persist(*kept))
-        self.n_samples, self.n_features = sum(facts.rows), n_features
-        self.dtype, self.weighted = np.dtype(coding.dtype), coding.per_weight is not None
+        sizes = zip(chunks, self.starts, facts.rows, strict=True)
+        self._rows = list(persist(*[make(chunk, coding, start) for chunk, start, n in sizes if n]))
 
     def reduce(self, join: Callable[[T, T], T], statistic: Callable[..., T], *args: Any) -> T:
         """Join the results in a tree, in the order of the rows; only the last result leaves it."""
@@ -179,16 +189,14 @@ class DaskRows(Rows):
                 delayed(_join, pure=False)(join, level[i : i + FAN_IN])
                 for i in range(0, len(level), FAN_IN)
             ]
-        (found,) = compute(level[0], optimize_graph=False)
-        return found
+        (result,) = compute(level[0], optimize_graph=False)
+        return result
 
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """Give one result for each partition that has rows."""
         shared = delayed((statistic, args), traverse=False, pure=False)
-        found = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
-        return np.concatenate(compute(*found, optimize_graph=False), axis=-1, out=out)
+        results = [delayed(_collect, pure=False)(rows, shared) for rows in self._rows]
+        return compute(*results, optimize_graph=False)
 
     def take(self, share: Share) -> "DaskRows":
         """Copy the rows of a share, where they are."""
@@ -200,17 +208,17 @@ class DaskRows(Rows):
         return other
 
 
-def _reduce(rows: MemoryRows, what: Any) -> Any:
-    join, statistic, args = what
+def _reduce(rows: MemoryRows, shared: Any) -> Any:
+    join, statistic, args = shared
     return rows.reduce(join, statistic, *args)
 
 
-def _join(join: Callable[[T, T], T], found: Sequence[T]) -> T:
-    return reduce(join, found)
+def _join(join: Callable[[T, T], T], results: Sequence[T]) -> T:
+    return reduce(join, results)
 
 
-def _collect(rows: MemoryRows, what: Any) -> FloatArray:
-    statistic, args = what
+def _collect(rows: MemoryRows, shared: Any) -> FloatArray:
+    statistic, args = shared
     return rows.collect(statistic, *args)
 
 
@@ -219,22 +227,22 @@ def on_partitions(
 ) -> da.Array:
     """Array of what a model's method gives for each partition, to be computed where they are.
 
-    ``shape`` and ``dtype`` are those of a row's result.
+    A row's result has this ``shape`` and ``dtype``.
     """
     check_shape(X)
     function = delayed(_applied, pure=False)
     shared = delayed(model, traverse=False, pure=False)
-    inputs = _delayed_parts(X)
+    inputs = _delayed_partitions(X)
     lengths = _lengths(X, inputs)
     sensitive = _one_group_each(sensitive)
-    groups = _column_parts(sensitive, lengths, len(inputs), "sensitive_features")
-    pieces = [
-        da.from_delayed(function(shared, method, part, group), shape=(n, *shape), dtype=dtype)
+    groups = _column_partitions(sensitive, lengths, len(inputs), "sensitive_features")
+    results = [
+        da.from_delayed(function(shared, method, X_chunk, group), shape=(n, *shape), dtype=dtype)
         if n
         else da.zeros((0, *shape), dtype=dtype)
-        for part, group, n in zip(inputs, groups, lengths, strict=True)
+        for X_chunk, group, n in zip(inputs, groups, lengths, strict=True)
     ]
-    return da.concatenate(pieces)
+    return da.concatenate(results)
 
 
 def _applied(model: Any, method: str, X: Any, groups: Any) -> FloatArray:
@@ -242,26 +250,25 @@ def _applied(model: Any, method: str, X: Any, groups: Any) -> FloatArray:
 
 
 def dask_score(model: Any, X: Any, y: Any, sensitive: Any, weight: Any) -> float:
-    """Accuracy of a model; of every partition two sums leave the place where it is."""
+    """Accuracy of a model; two sums of each partition are all that is sent."""
     check_shape(X)
     shared = delayed(model, traverse=False, pure=False)
-    parts = dask_parts(X, y, sensitive, weight)
-    found = compute(*[delayed(_right, pure=False)(shared, part) for part in parts])
-    right, total = np.sum(found, axis=0)
-    if not total:
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
+    chunks = dask_chunks(X, y, sensitive, weight)
+    sums = compute(*[delayed(_right, pure=False)(shared, chunk) for chunk in chunks])
+    right, total = np.sum(sums, axis=0)
+    check_any_weight(total)
     return float(right / total)
 
 
-def _right(model: Any, part: Part) -> FloatArray:
+def _right(model: Any, chunk: Chunk) -> FloatArray:
     """Weight of the rows that a model gets right, and of all."""
-    check_lengths(part)
-    n = part.X.shape[0]
+    check_lengths(chunk)
+    n = chunk.X.shape[0]
     if not n:
         return np.zeros(2)
-    weight = np.ones(n) if part.weight is None else as_weights(part.weight)
-    answer = model.predict(part.X, sensitive_features=part.sensitive)
-    return np.array([weight[answer == np.asarray(part.y)].sum(), weight.sum()])
+    weight = np.ones(n) if chunk.weight is None else as_weights(chunk.weight)
+    answer = model.predict(chunk.X, sensitive_features=chunk.sensitive)
+    return np.array([weight[answer == np.asarray(chunk.y)].sum(), weight.sum()])
 
 
 def drawn(pick: Callable[..., FloatArray], answers: da.Array, seed: int, dtype: Any) -> da.Array:

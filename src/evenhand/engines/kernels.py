@@ -8,6 +8,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from evenhand.core.errors import InputWarning
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -18,7 +20,7 @@ class Limits:
     compiled_rows : int
         From this many rows on, loops are compiled if numba is there: it takes a moment to load.
     exact_rows : int
-        Up to this many rows every cut is tried, of more those of a histogram.
+        Up to this many rows every cut is tried; with more rows, the cuts of a histogram.
     sweep_scores : int
         Scores held at once while sweeping; never rows × iterates.
     """
@@ -29,7 +31,7 @@ class Limits:
 
 
 LIMITS = Limits()
-"""The defaults."""
+"""Sizes found by timing; tests pass others."""
 
 Finder = Callable[..., Callable[..., Any] | None]
 _finders: dict[tuple[Callable[..., Any], str], Finder] = {}
@@ -38,8 +40,8 @@ _finders: dict[tuple[Callable[..., Any], str], Finder] = {}
 def faster_version(function: Callable[..., Any], arrays: str) -> Callable[[Finder], Finder]:
     """Register what finds a faster version of a function for arrays of ``"numpy"`` or ``"torch"``.
 
-    It takes what :func:`find_faster` is given and returns the version, or None if there is none for
-    these arguments. The version of a statistic, which rows are reduced by, takes the function that
+    It takes the arguments of :func:`find_faster` and returns the version, or None if these
+    arguments have none. The version of a statistic that rows are reduced by takes the function that
     joins two results.
     """
 
@@ -72,11 +74,13 @@ def has_numba() -> bool:
         advice = "install it again, or remove it"
         if isinstance(error, RuntimeError) and "cache" in str(error):
             advice = "set NUMBA_CACHE_DIR to a folder that can be written"
-        warnings.warn(
-            f"numba cannot be used ({type(error).__name__}: {error}), so NumPy does its work, more "
-            f"slowly; {advice}.",
-            stacklevel=2,
+        message = InputWarning(
+            "numba_unusable",
+            "numba cannot be used ({error}), so NumPy does its work, more slowly; {advice}.",
+            error=f"{type(error).__name__}: {error}",
+            advice=advice,
         )
+        warnings.warn(message, stacklevel=2)
         return False
     return not import_module("numba").config.DISABLE_JIT
 

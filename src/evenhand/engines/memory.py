@@ -29,7 +29,7 @@ MOSTLY_ZEROS = 0.25
 
 
 def canonical(X: Any) -> Any:
-    """CSR with each entry once and in order: SciPy would see to that in the user's own arrays."""
+    """Give CSR with each entry once and in order; SciPy would change the user's own arrays."""
     if issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -57,7 +57,7 @@ class MemoryRows(Rows):
     block_rows : int, optional
         Rows in a block; by default what fits in cache.
     start : int, default=0
-        Number of the first row in the whole table, of which these are a part.
+        Number of the first row in the whole table, if this is a chunk of it.
     limits : Limits
         From which size on loops are compiled.
     """
@@ -83,7 +83,7 @@ class MemoryRows(Rows):
         ]
         self.X, self.columns, self.start, self.limits = X, columns, start, limits
         self._loop: tuple[Any, Any, Any] = (None, None, None)
-        # Tasks of a few blocks each: as many whatever the number of cores, so that sums are, too.
+        # Tasks of a few blocks. They do not depend on the number of cores, so neither do sums.
         self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
         n_ranges = 4 if self.n_samples < LARGE else 16
         self._edges = np.linspace(0, self.n_samples, n_ranges + 1).astype(np.intp).tolist()
@@ -121,7 +121,7 @@ class MemoryRows(Rows):
         return reduce(join, cores.map(task, tasks))
 
     def take(self, share: Share) -> "MemoryRows":
-        """Copy the rows of a share."""
+        """Copy the rows of a share, which then are in blocks of their own."""
         rows = np.flatnonzero(share.of(self.start, self.n_samples))
         columns = [None if c is None else c[rows] for c in self.columns]
         return MemoryRows(self.X[rows], columns, start=self.start, limits=self.limits)
@@ -137,12 +137,9 @@ class MemoryRows(Rows):
         sums: Sums = self._loop[2](cores.share, self._edges, w, u, scale)
         return sums
 
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = list(cores.map(lambda block: statistic(block, *args), self.blocks))
-        return np.concatenate(found, axis=-1, out=out)
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """Give one result for each block, found on all cores."""
+        return list(cores.map(lambda block: statistic(block, *args), self.blocks))
 
 
 @faster_version(row_sums, "numpy")
@@ -188,7 +185,7 @@ def make_oracle(
         How many groups are compared; rows with a higher number are fitted, but belong to no group.
         All groups by default.
     quantity, extra, sample_weight : ndarray of shape (n_samples,), optional
-        What the adversary guesses in place of the group: a number, of which the groups are bins;
+        What the adversary guesses instead of the group: a number, whose bins are the groups;
         the column η, ones by default; positive row weights.
     **settings
         Notion, reading and constants, as :class:`evenhand.core.oracle.Oracle` takes them.

@@ -1,8 +1,8 @@
 r"""The sums of :mod:`evenhand.core.row_sums` in one loop over the rows, compiled by numba.
 
 For two labels, two groups, and adversaries that see powers of the score; anything else is NumPy's.
-A row is read once: its score, what follows from it, and its part in :math:`X^\top R` while it is in
-cache. Logarithms are of products of many rows' :math:`1 + e^{-|s|}`, so that a row costs one
+A row is read once: its score, what follows from it, and its addend to :math:`X^\top R` while it is
+in cache. Logarithms are of products of many rows' :math:`1 + e^{-|s|}`, so that a row costs one
 exponential for the classifier and one for each adversary.
 """
 
@@ -70,7 +70,7 @@ def _classify(
     n: int, s: Any, extra: Any, y: Any, cell: Any, weight: Any, on: Any, e: Any, r: Any, x_r: Any,
     small: Any, counts: Any, bits: Any, power: Any,
 ) -> None:  # fmt: skip
-    """Add a few rows' part to what concerns the classifier, and leave its residuals in r.
+    """Add a few rows to the classifier's sums, and leave its residuals in r.
 
     ``small`` gets the loss and the sums of s and s². ``on`` becomes the rows' weights.
     """
@@ -108,17 +108,17 @@ def _classify(
 @_fast
 def _guess(
     n: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, on: Any, weighted: bool, u: Any,
-    only: float, known: int, per_scale: float, guess: Any, slope: Any, e: Any, asked: Any, r: Any,
+    only: float, n_cells: int, per_scale: float, guess: Any, slope: Any, e: Any, asked: Any, r: Any,
     x_r: Any, small: Any, bits: Any, power: Any,
 ) -> None:  # fmt: skip
-    """Add a few rows' part to what concerns one adversary, and leave its residuals in r.
+    """Add a few rows to one adversary's sums, and leave its residuals in r.
 
     ``small`` gets the loss, the squared slope, the sums of residuals times powers of s / scale, and
-    those of the powers.
+    the sums of the powers. The first ``n_cells`` cells are of compared groups.
     """
     m = len(u)
     for i in range(n):
-        asked[i] = on[i] if cell[i] < known else 0.0
+        asked[i] = on[i] if cell[i] < n_cells else 0.0
     if only >= 0:
         for i in range(n):
             asked[i] = asked[i] if y[i] == only else 0.0
@@ -169,9 +169,9 @@ def _guess(
 @njit(cache=True, nogil=True)
 def _residuals(
     i: int, j: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, weight: Any, u: Any, only: Any,
-    known: int, per_scale: float, x_r: Any, small: Any, counts: Any, r: Any, work: Any, bits: Any,
+    n_cells: int, per_scale: float, x_r: Any, small: Any, counts: Any, r: Any, work: Any, bits: Any,
 ) -> None:  # fmt: skip
-    """Add the part of rows i to j, from their scores, and leave their residuals in r."""
+    """Add rows i to j to all sums, from their scores, and leave their residuals in r."""
     on, e, guess, slope, asked = work[0], work[1], work[2], work[3], work[4]
     power, weighted = bits.view(np.float64), len(weight) > 0
     _classify(
@@ -180,7 +180,7 @@ def _residuals(
     )  # fmt: skip
     for k in range(u.shape[0]):
         _guess(
-            j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], known,
+            j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], n_cells,
             per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
         )  # fmt: skip
 
@@ -218,7 +218,7 @@ def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
 @njit(cache=True, nogil=True)
 def _dense(
     X: Any, start: int, stop: int, extra: Any, y: Any, z: Any, cell: Any, weight: Any, w: Any,
-    w_last: float, u: Any, only: Any, known: int, per_scale: float, x_r: Any, small: Any,
+    w_last: float, u: Any, only: Any, n_cells: int, per_scale: float, x_r: Any, small: Any,
     counts: Any, s: Any, r: Any, work: Any, bits: Any, R: Any, acc: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a dense table.
@@ -234,7 +234,7 @@ def _dense(
         for row in range(i, j):
             s[row - i] = _dot(X, row, w) + w_last * extra[row]
         _residuals(
-            i, j, s, extra, y, z, cell, weight, u, only, known, per_scale, x_r, small, counts, r,
+            i, j, s, extra, y, z, cell, weight, u, only, n_cells, per_scale, x_r, small, counts, r,
             work, bits,
         )  # fmt: skip
         for k in range(1 + K):
@@ -251,8 +251,9 @@ def _dense(
 @njit(cache=True, nogil=True)
 def _sparse(
     data: Any, indices: Any, indptr: Any, start: int, stop: int, extra: Any, y: Any, z: Any,
-    cell: Any, weight: Any, w: Any, w_last: float, u: Any, only: Any, known: int, per_scale: float,
-    x_r: Any, small: Any, counts: Any, s: Any, r: Any, work: Any, bits: Any, acc: Any,
+    cell: Any, weight: Any, w: Any, w_last: float, u: Any, only: Any, n_cells: int,
+    per_scale: float, x_r: Any, small: Any, counts: Any, s: Any, r: Any, work: Any, bits: Any,
+    acc: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a CSR matrix."""
     K, n = u.shape[0], len(w)
@@ -268,7 +269,7 @@ def _sparse(
                 total += data[p] * w[np.uintp(indices[p])]
             s[row - i] = total + w_last * extra[row]
         _residuals(
-            i, j, s, extra, y, z, cell, weight, u, only, known, per_scale, x_r, small, counts, r,
+            i, j, s, extra, y, z, cell, weight, u, only, n_cells, per_scale, x_r, small, counts, r,
             work, bits,
         )  # fmt: skip
         for row in range(i, j):
@@ -292,7 +293,7 @@ def compiled_sums(
     """Make the function that sums the rows between ``edges`` at (w, u) with a scale.
 
     Its first argument calls a function with each of a sequence, on whatever cores. ``columns`` are
-    those of a block beside X, of all rows.
+    a block's columns beside X, for all rows.
     """
     K, degree = len(game.notions), game.notions[0].degree
     m, n = int(degree or 0) + 1, X.shape[1]
@@ -303,7 +304,7 @@ def compiled_sums(
         weight = size if weight is None else size * weight
     columns = (extra, y, z, cell, np.zeros(0) if weight is None else weight)
     loop: Any = _sparse if issparse(X) else _dense
-    parts = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
+    inputs = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
     shapes: list[Any] = [(FEW, float), ((1 + K, FEW), float), ((5, FEW), float), (FEW, np.int64)]
     if issparse(X):
         shapes += [((n, 1 + K), float)]
@@ -316,20 +317,20 @@ def compiled_sums(
         share: Callable[..., Any], edges: Sequence[int], w: FloatArray, u: FloatArray, scale: float
     ) -> Sums:
         ranges = range(len(edges) - 1)
-        each_x_r = np.zeros((len(ranges), 1 + K, n + 1))
-        each_small = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
-        each_counts = np.zeros((len(ranges), game.n_groups_all * 4))
+        range_x_r = np.zeros((len(ranges), 1 + K, n + 1))
+        range_small = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
+        range_counts = np.zeros((len(ranges), game.n_groups_all * 4))
         weights = np.ascontiguousarray(w[:-1], dtype=X.dtype)
         settings = (float(w[-1]), u.reshape(K, m), only, 2 * game.groups, 1.0 / scale)
 
         def task(i: int) -> None:
-            found = each_x_r[i], each_small[i], each_counts[i]
+            totals = range_x_r[i], range_small[i], range_counts[i]
             if i not in rooms:
-                rooms[i] = [np.zeros(shape, kind) for shape, kind in shapes]
-            loop(*parts, edges[i], edges[i + 1], *columns, weights, *settings, *found, *rooms[i])
+                rooms[i] = [np.zeros(shape, dtype) for shape, dtype in shapes]
+            loop(*inputs, edges[i], edges[i + 1], *columns, weights, *settings, *totals, *rooms[i])
 
         share(task, ranges)
-        x_r, small, counts = each_x_r.sum(axis=0), each_small.sum(axis=0), each_counts.sum(axis=0)
+        x_r, small, counts = (v.sum(axis=0) for v in (range_x_r, range_small, range_counts))
         powers = small[1:, 2 + m :]
         return Sums(
             loss_c=small[0, 0],

@@ -1,4 +1,4 @@
-"""Parquet files as parts of a table, a row group each."""
+"""Parquet files as tables in chunks: each row group is one."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.core.arrays import FloatArray
-from evenhand.engines.chunks import Part, PartSource
+from evenhand.core.errors import InputError, Message, Parameter
+from evenhand.engines.chunks import Chunk, ChunkSource
 
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
@@ -20,10 +21,14 @@ NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 FEW_ROWS = 2048
 
 
+class NoParquetFileError(Message, FileNotFoundError):
+    """A path names no Parquet file."""
+
+
 def find_files(path: Any) -> list[Path]:
     """Parquet files that a path, a folder, a pattern, or several of them name, sorted."""
     given = [path] if isinstance(path, str | Path) else list(path)
-    found: list[Path] = []
+    paths: list[Path] = []
     for one in given:
         here = Path(one)
         if here.is_dir():
@@ -33,25 +38,30 @@ def find_files(path: Any) -> list[Path]:
         else:
             files = [Path(name) for name in sorted(glob(str(one)))]
         if not files and here.is_dir() and (keyed := sorted(here.glob("*=*"))):
-            raise FileNotFoundError(
-                f"no Parquet file is in {str(one)!r} itself, but in folders such as "
-                f"{keyed[0].name!r}, whose values are in no file; write the table without "
-                "partitions, or fit to dask.dataframe.read_parquet of the folder."
+            raise NoParquetFileError(
+                "partitioned_parquet",
+                "no Parquet file is in {path!r} itself, but in folders such as {folder!r}, whose "
+                "values are in no file; write the table without partitions, or fit to "
+                "dask.dataframe.read_parquet of the folder.",
+                path=str(one),
+                folder=keyed[0].name,
             )
         if not files:
-            raise FileNotFoundError(f"no Parquet file is at {str(one)!r}.")
-        found += files
-    return found
+            raise NoParquetFileError(
+                "no_parquet_file", "no Parquet file is at {path!r}.", path=str(one)
+            )
+        paths += files
+    return paths
 
 
-def parquet_parts(
+def parquet_chunks(
     paths: Sequence[Path],
     label: str,
     sensitive: Sequence[str],
     columns: Sequence[str] | None = None,
     weight: str | None = None,
-) -> tuple[list[PartSource], list[str]]:
-    """Find the parts, and the names of the inputs.
+) -> tuple[list[ChunkSource], list[str]]:
+    """Find the chunks of a table in files, and the names of its inputs.
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
     """
@@ -61,22 +71,42 @@ def parquet_parts(
             with pq.ParquetFile(path) as file:
                 files.append((path, file.metadata, file.schema_arrow))
         except pa.ArrowInvalid:
-            raise ValueError(f"{path.name} is no Parquet file, or a damaged one.") from None
+            raise InputError(
+                "damaged_parquet_file",
+                "{file} is no Parquet file, or a damaged one.",
+                file=path.name,
+            ) from None
     # Files without rows need not know what their columns would hold.
-    held = [file for file in files if file[1].num_rows] or files[:1]
-    first, _, schema = held[0]
+    filled = [file for file in files if file[1].num_rows] or files[:1]
+    first, _, schema = filled[0]
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
-            raise ValueError(
-                f"{first.name} has no column {name!r}; it has {', '.join(schema.names[:20])}."
+            raise InputError(
+                "file_lacks_column",
+                "{file} has no column {column!r}; it has {columns}.",
+                file=first.name,
+                column=name,
+                columns=", ".join(schema.names[:20]),
             )
     if isinstance(columns, str):
-        raise ValueError(f"columns={columns!r}; give a list of names.")
+        raise InputError(
+            "columns_not_listed",
+            "{columns}; give a list of names.",
+            columns=Parameter("columns", columns),
+        )
     if not sensitive:
-        raise ValueError("sensitive_features is empty; name the column of the group.")
+        raise InputError(
+            "no_sensitive_column",
+            "{argument} is empty; name the column of the group.",
+            argument=Parameter("sensitive_features"),
+        )
     if label in sensitive:
-        raise ValueError(f"column {label!r} is the label and sensitive; it can be one of them.")
+        raise InputError(
+            "label_is_sensitive",
+            "column {column!r} is the label and sensitive; it can be one of them.",
+            column=label,
+        )
     if columns is None:
         # What pandas writes of an index is no column of the table.
         index = [n for n in schema.names if n.startswith("__index_level_")]
@@ -85,33 +115,52 @@ def parquet_parts(
         inputs = list(columns)
         for name in inputs:
             if name in others:
-                raise ValueError(
-                    f"column {name!r} is the label, sensitive or the weight, and so no input."
+                raise InputError(
+                    "column_not_an_input",
+                    "column {column!r} is the label, sensitive or the weight, and so no input.",
+                    column=name,
                 )
             if inputs.count(name) > 1:
-                raise ValueError(f"columns names {name!r} twice.")
-    if not inputs:
-        raise ValueError("there is no column left to learn from.")
-    parts: list[PartSource] = []
-    for path, metadata, found in held:
-        missing = sorted((set(inputs) | others) - set(found.names))
-        if missing:
-            raise ValueError(f"{path.name} has no column {missing[0]!r}, which {first.name} has.")
-        _check_columns(path, found, inputs, others, weight)
-        for name in (label, *sensitive):
-            kinds = [_kind(each.field(name).type) for each in (schema, found)]
-            if kinds[0] != kinds[1]:
-                raise ValueError(
-                    f"column {name!r} holds {kinds[0]} in {first.name} and {kinds[1]} in "
-                    f"{path.name}; write them alike."
+                raise InputError(
+                    "column_named_twice",
+                    "{columns} names {column!r} twice.",
+                    columns=Parameter("columns"),
+                    column=name,
                 )
-        parts += [
+    if not inputs:
+        raise InputError("no_inputs_left", "there is no column left to learn from.")
+    chunks: list[ChunkSource] = []
+    for path, metadata, own_schema in filled:
+        missing = sorted((set(inputs) | others) - set(own_schema.names))
+        if missing:
+            raise InputError(
+                "files_differ_in_column",
+                "{file} has no column {column!r}, which {other} has.",
+                file=path.name,
+                column=missing[0],
+                other=first.name,
+            )
+        _check_columns(path, own_schema, inputs, others, weight)
+        for name in (label, *sensitive):
+            types = [_type_name(s.field(name).type) for s in (schema, own_schema)]
+            if types[0] != types[1]:
+                raise InputError(
+                    "files_differ_in_type",
+                    "column {column!r} holds {first_type} in {first} and {type} in {file}; write "
+                    "them alike.",
+                    column=name,
+                    first_type=types[0],
+                    first=first.name,
+                    type=types[1],
+                    file=path.name,
+                )
+        chunks += [
             RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
             for i in range(metadata.num_row_groups)
         ]
-    if not parts:
-        raise ValueError(f"{first.name} has no rows.")
-    return parts, inputs
+    if not chunks:
+        raise InputError("file_without_rows", "{file} has no rows.", file=first.name)
+    return chunks, inputs
 
 
 def _check_columns(
@@ -121,37 +170,54 @@ def _check_columns(
     count = Counter(schema.names)
     for name in (*inputs, *others):
         if count[name] > 1:
-            raise ValueError(f"{path.name} has two columns called {name!r}; rename one of them.")
+            raise InputError(
+                "two_columns_alike",
+                "{file} has two columns called {column!r}; rename one of them.",
+                file=path.name,
+                column=name,
+            )
     for name in (*inputs, *([weight] if weight else [])):
-        kind = schema.field(name).type
-        if _is_number(kind) or (name == weight and pa.types.is_decimal(kind)):
+        arrow_type = schema.field(name).type
+        if _is_number(arrow_type) or (name == weight and pa.types.is_decimal(arrow_type)):
             continue
-        advice = (
-            "sample_weight must be numbers."
-            if name == weight
-            else "name the inputs with columns=..., or encode it first: evenhand train FILE and "
-            "fair_pipeline do."
+        if name == weight:
+            raise InputError(
+                "weights_not_numbers",
+                "column {column!r} of {file} holds {type}, not numbers; {argument} must be "
+                "numbers.",
+                column=name,
+                file=path.name,
+                type=str(arrow_type),
+                argument=Parameter("sample_weight"),
+            )
+        raise InputError(
+            "inputs_not_numbers",
+            "column {column!r} of {file} holds {type}, not numbers; name the inputs with "
+            "{columns}, or encode it first: evenhand train FILE and fair_pipeline do.",
+            column=name,
+            file=path.name,
+            type=str(arrow_type),
+            columns=Parameter("columns"),
         )
-        raise ValueError(f"column {name!r} of {path.name} holds {kind}, not numbers; {advice}")
 
 
-def _is_number(kind: Any) -> bool:
-    return any(is_(kind) for is_ in NUMBERS)
+def _is_number(arrow_type: Any) -> bool:
+    return any(is_(arrow_type) for is_ in NUMBERS)
 
 
-def _kind(kind: Any) -> str:
+def _type_name(arrow_type: Any) -> str:
     """Say what a column holds, whatever the width and the coding of its values."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_boolean(kind):
+    arrow_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    if pa.types.is_boolean(arrow_type):
         return "booleans"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type):
         return "text"
-    return "numbers" if _is_number(kind) else str(kind)
+    return "numbers" if _is_number(arrow_type) else str(arrow_type)
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group of a Parquet file."""
+    """A row group of a Parquet file, opened anew at every read, so that no file stays open."""
 
     path: Path
     number: int
@@ -166,17 +232,17 @@ class RowGroup:
             return file.read_row_group(self.number, columns=columns)
 
     def inputs(self) -> FloatArray:
-        """Read the inputs alone."""
+        """Read the inputs, the only columns that every pass needs."""
         return _matrix(self._table(self.names), self.names)
 
-    def read(self) -> Part:
-        """Read all of it."""
+    def read(self) -> Chunk:
+        """Read inputs, labels, groups and weights."""
         weight = [self.weight] if self.weight else []
         table = self._table(
             list(dict.fromkeys([*self.names, self.label, *self.sensitive, *weight]))
         )
         groups = table.select(list(self.sensitive)).to_pandas()
-        return Part(
+        return Chunk(
             _matrix(table, self.names),
             table[self.label].to_pandas(),
             groups if len(self.sensitive) > 1 else groups[self.sensitive[0]],

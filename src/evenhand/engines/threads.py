@@ -29,9 +29,10 @@ class _Cores:
 
     pool: ThreadPoolExecutor | None
 
-    def __init__(self) -> None:
+    def __init__(self, forked_locks: Iterable[tuple[str, str, str]] = FORKED_LOCKS) -> None:
+        self._forked_locks = forked_locks
         self._blas: Any = None
-        self._held: Any = None
+        self._limit: Any = None
         self._renew()
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=self._renew)
@@ -39,10 +40,10 @@ class _Cores:
     def _renew(self) -> None:
         """Begin anew, as in a forked child: the threads and the fits that ran are not there."""
         self._lock, self._turn, self._users, self.count = Lock(), Lock(), 0, 1
-        held, self._held, self._owner, self.pool = self._held, None, 0, None
-        if held is not None:
-            held.restore_original_limits()
-        for module, name, attribute in FORKED_LOCKS:
+        limit, self._limit, self._owner, self.pool = self._limit, None, 0, None
+        if limit is not None:
+            limit.restore_original_limits()
+        for module, name, attribute in self._forked_locks:
             lock = getattr(sys.modules.get(module), name, None)
             if hasattr(lock, attribute):
                 setattr(lock, attribute, RLock())
@@ -73,12 +74,12 @@ class _Cores:
         BLAS's number of threads belongs to the whole process, and is set back by the thread that
         set it: overlapping fits take turns, or one would restore what another had set.
         """
-        with self(), self._turn, self._blas.limit(limits=1) as self._held:
+        with self(), self._turn, self._blas.limit(limits=1) as self._limit:
             self._owner = get_ident()
             try:
                 yield
             finally:
-                self._owner, self._held = 0, None
+                self._owner, self._limit = 0, None
 
     def map(self, function: Callable[..., T], *items: Iterable[Any]) -> Iterator[T]:
         """As ``map``, on several cores inside ``with cores.without_blas():``, in order."""
@@ -86,7 +87,7 @@ class _Cores:
         return map(function, *items) if pool is None else pool.map(function, *items)
 
     def share(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
-        """Call a function with each item; this thread takes its share, without being woken."""
+        """Call a function with each item; the calling thread works too: one fewer to wake up."""
         left = iter(items)
 
         def work() -> None:

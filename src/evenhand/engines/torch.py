@@ -12,9 +12,10 @@ import torch
 from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, make_block
-from evenhand.engines.chunks import Facts, check_columns, check_shape
+from evenhand.engines.chunks import Facts, check_columns, check_length, check_shape, weight_facts
 from evenhand.engines.coding import Coding, count_levels
 from evenhand.engines.kernels import faster_version, find_faster, has_triton
 
@@ -33,10 +34,10 @@ def as_plain(values: Any) -> Any:
 
 
 def check_tensor(X: Any) -> Any:
-    """Give a table as a contiguous tensor of float32 or float64; refuse what is none."""
+    """Give a table as a contiguous tensor of float32 or float64; refuse one that cannot be."""
     check_shape(X)
     if X.is_complex():
-        raise ValueError("X holds complex numbers; give real ones.")
+        raise InputError("complex_inputs", "X holds complex numbers; give real ones.")
     X = as_plain(X)
     if not X.is_floating_point():
         X = X.double()
@@ -50,7 +51,7 @@ def _numpy_dtype(X: Any) -> np.dtype[Any]:
 
 def _column_sizes(X: Any) -> FloatArray:
     """As :func:`evenhand.engines.chunks.column_sizes`, where the tensor is."""
-    sizes = [torch.maximum(-part.amin(0), part.amax(0)) for part in X.split(DEVICE_ROWS)]
+    sizes = [torch.maximum(-rows.amin(0), rows.amax(0)) for rows in X.split(DEVICE_ROWS)]
     return torch.stack(sizes).amax(0).double().cpu().numpy()
 
 
@@ -65,25 +66,28 @@ def _check_device(device: Any) -> None:
     """Refuse a device on which nothing can be computed."""
     try:
         torch.zeros(1, device=device).item()
-    # A build without the device, one of no values, a name that is none, and what is no name.
+    # In this order: PyTorch was built without the device; a device such as "meta" holds no values;
+    # there is no device of this name; the name is not text.
     except (AssertionError, NotImplementedError, RuntimeError, TypeError):
-        usable = "'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'"
-        raise ValueError(
-            f"device={str(device)!r} cannot be used by PyTorch here; {usable} can."
+        raise InputError(
+            "unusable_device",
+            "{device} cannot be used by PyTorch here; {usable} can.",
+            device=Parameter("device", str(device)),
+            usable="'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'",
         ) from None
 
 
 def _codes(values: Any, device: Any) -> tuple[pd.Series, Any]:
     """Count distinct values, and number each row's among them, on the device."""
     if isinstance(values, torch.Tensor):
-        found, codes, counts = as_plain(values).unique(return_inverse=True, return_counts=True)
-        return pd.Series(counts.cpu().numpy(), index=found.cpu().numpy()), codes.to(device)
-    counts, places = count_levels(values, "sensitive_features")
-    return counts, torch.as_tensor(places).to(device)
+        levels, codes, counts = as_plain(values).unique(return_inverse=True, return_counts=True)
+        return pd.Series(counts.cpu().numpy(), index=levels.cpu().numpy()), codes.to(device)
+    counts, codes = count_levels(values, "sensitive_features")
+    return counts, torch.as_tensor(codes).to(device)
 
 
 def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, Any, Any]:
-    """Find what must be known of a table, and number its labels and groups.
+    """Find the facts of a table, and number its labels and groups.
 
     X is from :func:`check_tensor`; labels and groups are tensors of one dimension, or have been
     checked for missing values.
@@ -92,11 +96,8 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
     labels, y = _codes(y, X.device)
     groups, z = _codes(sensitive, X.device)
     for name, column in (("y", y), ("sensitive_features", z), ("sample_weight", weight)):
-        if column is not None and len(column) != len(X):
-            raise ValueError(
-                f"{name} has {len(column)} rows, X has {len(X)}; they must be the same rows."
-            )
-    w = np.ones(1) if weight is None else weight
+        if column is not None:
+            check_length(len(column), len(X), name)
     facts = Facts(
         (len(X),),
         labels,
@@ -104,8 +105,7 @@ def tensor_facts(X: Any, y: Any, sensitive: Any, weight: Any) -> tuple[Facts, An
         _column_sizes(X),
         frozenset([_numpy_dtype(X).name]),
         frozenset([kind]),
-        (float(w.sum()), float(w @ w), int((w > 0).sum())),
-        (float(w[w > 0].min(initial=np.inf)), float(w.max())),
+        *weight_facts(weight),
     )
     return facts, y, z
 
@@ -164,17 +164,14 @@ class TorchRows(Rows):
         """Join the results on the device; only the result leaves it."""
         faster = find_faster(statistic, "torch", self, *args)
         if faster is not None:
-            found: T = faster(join)
-            return found
+            result: T = faster(join)
+            return result
         joined: Any = join if join is not np.maximum else torch.maximum
         return _to_numpy(reduce(joined, (statistic(block, *args) for block in self.blocks)))
 
-    def collect(
-        self, statistic: Callable[..., FloatArray], *args: Any, out: FloatArray | None = None
-    ) -> FloatArray:
-        """``statistic(block, *args)`` of the blocks, side by side in the order of the rows."""
-        found = [_to_numpy(statistic(block, *args)) for block in self.blocks]
-        return np.concatenate(found, axis=-1, out=out)
+    def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
+        """Give one result for each block, in memory."""
+        return [_to_numpy(statistic(block, *args)) for block in self.blocks]
 
     def take(self, share: Share) -> "TorchRows":
         """Copy the rows of a share, on the device."""
@@ -183,15 +180,14 @@ class TorchRows(Rows):
         return TorchRows(self.X[rows], columns)
 
     def fused_sums(self, w: FloatArray, u: FloatArray, scale: float, game: Game) -> Sums:
-        """Have the kernel's sums; what it needs of the rows is made once."""
+        """Sum by the kernel; what it needs of the rows is made once for a game."""
         from evenhand.engines.triton_kernels import fused_sums
 
-        known, sums = self._loop
-        if known is not game:
+        if self._loop[0] is not game:
             cells, extra, weight, totals = self._narrow()
-            sums = fused_sums(self.X, cells, extra, weight, totals, game)
-            self._loop = game, sums
-        return sums(w, u, scale)
+            self._loop = game, fused_sums(self.X, cells, extra, weight, totals, game)
+        sums: Sums = self._loop[1](w, u, scale)
+        return sums
 
     def _narrow(self) -> tuple[Any, ...]:
         """Columns as the kernel reads them: a byte for the cell, and ones left out."""
@@ -227,9 +223,9 @@ def _to_numpy(value: Any) -> Any:
     """NumPy's arrays of a tensor, or of a record of tensors, in one copy."""
     if not is_dataclass(value):
         return value.cpu().numpy()
-    parts = [torch.as_tensor(getattr(value, f.name)) for f in fields(value)]
-    flat = torch.cat([part.reshape(-1).double() for part in parts]).cpu().numpy()
-    ends = np.cumsum([part.numel() for part in parts])[:-1]
-    arrays = zip(np.split(flat, ends), parts, strict=True)
+    tensors = [torch.as_tensor(getattr(value, f.name)) for f in fields(value)]
+    flat = torch.cat([tensor.reshape(-1).double() for tensor in tensors]).cpu().numpy()
+    ends = np.cumsum([tensor.numel() for tensor in tensors])[:-1]
+    pairs = zip(np.split(flat, ends), tensors, strict=True)
     record: Any = type(value)
-    return record(*(a.reshape(tuple(part.shape)) for a, part in arrays))
+    return record(*(array.reshape(tuple(tensor.shape)) for array, tensor in pairs))

@@ -211,10 +211,10 @@ def _count(
     s = tl.load(scores + q * n_rows.to(tl.int64) + row, mask=there, other=0.0).to(tl.float64)
     s += tl.load(extra + row, mask=there, other=0.0) * tl.load(w_last + q)
     t = (s - tl.load(middles + q)) * tl.load(per_units + q)
-    place = (t / (1.0 + tl.abs(t)) + 1.0) * (n_bins / 2)
+    position = (t / (1.0 + tl.abs(t)) + 1.0) * (n_bins / 2)
     # Comparisons with NaN are false.
-    place = tl.where(place > 0, tl.where(place < n_bins - 1, place, n_bins - 1.0), 0.0)
-    bin = tl.load(below + q * n_bins + place.to(tl.int32), mask=there, other=0).to(tl.int32)
+    position = tl.where(position > 0, tl.where(position < n_bins - 1, position, n_bins - 1.0), 0.0)
+    bin = tl.load(below + q * n_bins + position.to(tl.int32), mask=there, other=0).to(tl.int32)
     cell = tl.load(cells + row, mask=there, other=0).to(tl.int32)
     tl.atomic_add(counts + (q * n_cells + cell) * n_counts + bin, 1, mask=there, sem="relaxed")
 
@@ -229,8 +229,8 @@ def fused_counts(
 ) -> Any:
     """Count rows per quantity × cell × number of cuts below, as a tensor of the shape.
 
-    Weights of a quantity are a column of W, that of the extra column last. The tables have of each
-    quantity its middle, units of its spread, and for each bin the cuts below it.
+    A column of W has the weights of a quantity, the extra column's last. The tables have the middle
+    of each quantity, units of its spread, and for each bin how many cuts are below it.
     """
     scores = like(np.ascontiguousarray(W[:-1].T), X) @ X.T
     w_last, middles, per_units = (like(v, extra) for v in (W[-1], *tables[:2]))
@@ -276,7 +276,7 @@ def fused_sums(
         torch.empty(shape, dtype=X.dtype, device=X.device)
         for shape in ((n_rows,), (programs, 2 * columns), (few, N_SMALL), (n + 5,))
     )
-    found = torch.empty(2 * columns + N_SMALL, dtype=torch.float64, device=X.device)
+    device_sums = torch.empty(2 * columns + N_SMALL, dtype=torch.float64, device=X.device)
     at_home = torch.empty(n + 5, dtype=X.dtype, pin_memory=True)
     hankel = np.add.outer(np.arange(m), np.arange(m))
 
@@ -295,10 +295,10 @@ def fused_sums(
                 scores, cells, *optional, point[n:], small, n_rows, **facts, rows=SMALL_ROWS,
                 tiles=SMALL_TILES, num_warps=4,
             )  # fmt: skip
-        torch.sum(products, dim=0, dtype=torch.float64, out=found[: 2 * columns])
-        torch.sum(small, dim=0, dtype=torch.float64, out=found[2 * columns :])
-        every = found.cpu().numpy()
-        x, rest = every[: 2 * columns].reshape(2, columns)[:, :n], every[2 * columns :]
+        torch.sum(products, dim=0, dtype=torch.float64, out=device_sums[: 2 * columns])
+        torch.sum(small, dim=0, dtype=torch.float64, out=device_sums[2 * columns :])
+        host_sums = device_sums.cpu().numpy()
+        x, rest = host_sums[: 2 * columns].reshape(2, columns)[:, :n], host_sums[2 * columns :]
         positive = rest[15 : 15 + 2 * game.n_groups_all]
         return Sums(
             loss_c=rest[0],

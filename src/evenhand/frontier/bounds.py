@@ -1,4 +1,4 @@
-r"""Lower bounds of a ratio of rates, from counts: exact ones and those of a confidence.
+r"""Lower bounds of a ratio of rates, from counts: exact, or approximate for a confidence.
 
 The exact bounds are one-sided. Of the rows that a group's rate :math:`p_j` conditions on,
 :math:`b_j` in number, :math:`a_j` count; given :math:`b_j`, :math:`a_j` is binomial, and Clopper
@@ -33,7 +33,7 @@ __all__ = [
     "rows_factor",
 ]
 
-# More rows than this many times those at hand are as good as no number at all.
+# Above this many times the rows at hand, no number of rows is reported.
 MOST_ROWS = 1e9
 
 
@@ -81,8 +81,8 @@ def ratio_bound(counts: ArrayLike, rate: AnyRate, delta: float) -> FloatArray:
     :math:`p_j / p_k` only if :math:`\ell_j > p_j` or :math:`h_k < p_k`, two events of probability
     δ/2. The other groups' bounds can only make the quotient smaller.
 
-    Nor do several rates of which all must hold cost more: the smallest of their bounds reaches τ
-    wrongly only if that of a rate which misses τ does, and one such rate is enough to look at.
+    Nor do several rates that must all hold cost more: the smallest of their bounds reaches τ
+    wrongly only if the bound of a rate that misses τ does, and one such rate is enough to look at.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def ratio_bound(counts: ArrayLike, rate: AnyRate, delta: float) -> FloatArray:
         ratio is 1 then: a handful of rows without an error is no proof.
     """
     if isinstance(rate, WorstRate):
-        parts = zip(rate.components, rate.shares, strict=True)
-        return np.asarray(np.min([ratio_bound(counts, r, delta) / c for r, c in parts], axis=0))
+        pairs = zip(rate.components, rate.shares, strict=True)
+        return np.asarray(np.min([ratio_bound(counts, r, delta) / c for r, c in pairs], axis=0))
     top, bottom = rate.fractions(counts)
     if top.shape[-1] < 2:
         return np.full(top.shape[:-1], np.nan)
@@ -170,7 +170,7 @@ def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:
     quotient). Of many rows it is :math:`r_j / r_i \cdot e^{-m \sigma}`, σ the standard error of the
     logarithm; of few, a rate of 3 in 3 is not certain, as a standard error of 0 would have it.
 
-    Of several rates of which all must hold the smallest counts, each over its share, at most 1. NaN
+    If several rates must all hold, the smallest counts, each over its share, at most 1. NaN
     where a ratio is undefined, 0 where a group has no hit.
 
     Parameters
@@ -185,8 +185,8 @@ def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:
     if not margin:
         return rate.ratio(counts)
     lower = [
-        _lower_of_one(counts, part, margin) / share
-        for part, share in zip(rate.components, rate.shares, strict=True)
+        _lower_of_one(counts, component, margin) / share
+        for component, share in zip(rate.components, rate.shares, strict=True)
     ]
     return np.minimum(np.min(lower, axis=0), 1.0)
 
@@ -207,7 +207,7 @@ def _lower_of_one(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
     return np.where(np.isnan(ratio), np.nan, lower)
 
 
-# The bound that certificates are made by; a model file says by which its own was made.
+# The bound that guarantees are made by; a model file says by which its own was made.
 BOUND = "clopper-pearson"
 BOUNDS = {BOUND: {"ratio": ratio_bound}}
 LOWER = {"ratio": lower_ratio}
@@ -219,5 +219,5 @@ def exact_bound(counts: ArrayLike, target: Target, delta: float, name: str = BOU
 
 
 def lower_value(counts: ArrayLike, target: Target, margin: float) -> FloatArray:
-    """Give a target's value less a margin for chance, of so many standard errors."""
+    """Give a target's value less a margin for chance of ``margin`` standard errors."""
     return LOWER[target.comparison](counts, target.rate, margin)

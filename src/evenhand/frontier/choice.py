@@ -20,7 +20,7 @@ from evenhand.frontier.bounds import exact_bound, lower_value, rows_factor
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import Frontier, Point, point_of
 
-__all__ = ["Answers", "Choice", "Guarantee", "answer", "certificate", "order_of_tests"]
+__all__ = ["Answers", "Choice", "Guarantee", "answer", "guaranteed_choice", "order_of_tests"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Guarantee:
     target : Target
         What is demanded.
     delta : float
-        Probability of a wrong certificate.
+        Probability of a wrong guarantee.
     bound : float
         Lower confidence bound of the ratio of the point by itself; at least τ if certified.
     rate : float
@@ -45,9 +45,9 @@ class Guarantee:
     n_rows : int
         Rows held out.
     tested, candidates : int
-        Points that were tested, the failed one included, of so many in line.
+        Points that were tested, the failed one included, and points in line to be tested.
     rows_needed : int or None
-        Without a certificate: about how many rows in all, held out and fitted to, it would take at
+        Without a guarantee: about how many rows in all, held out and fitted to, it would take at
         the rates seen; None if no number would do. None as well if certified.
     moved : bool
         Whether τ was named after the fit, in place of another.
@@ -66,7 +66,7 @@ class Guarantee:
 
     @property
     def tau(self) -> float:
-        """The level of the target, of several that of the strictest."""
+        """The level of the target; of several, the strictest one's."""
         return self.target.level
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Guarantee:
         if len({level for _, level in demands}) > 1:
             # Ratios of several rates are measured in shares of their targets.
             what = "worst ratio, in units of its target over the strictest,"
-        held = f"on {self.n_rows:,} held-out rows the {what} is {target.text(self.rate)}"
+        seen = f"on {self.n_rows:,} held-out rows the {what} is {target.text(self.rate)}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
             subject = "the ratio" if len(demands) < 2 else "every ratio"
@@ -85,14 +85,14 @@ class Guarantee:
             )
             return (
                 f"certified: with confidence {sure} {subject} in the population is at least "
-                f"{target} ({held}; {self.tested} of {self.candidates} points tested"
+                f"{target} ({seen}; {self.tested} of {self.candidates} points tested"
                 f"{later * self.moved})"
             )
         if not self.candidates:
             return f"no point can be certified for {target}: there is none to test"
         text = (
             f"no point can be certified for {target} with confidence {sure}: of the "
-            f"fairest, {held}, which shows no more than {target.text(self.bound)}; "
+            f"fairest, {seen}, which shows no more than {target.text(self.bound)}; "
         )
         if self.rows_needed is None:
             return (
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
     """A point with its figures on the rows it was chosen on.
 
     ``bound`` is what the ratio in the population reaches with the confidence that was asked for;
-    without one it is the rate itself. ``guarantee`` is there if a certificate was sought.
+    without one it is the rate itself. ``guarantee`` is there if one was sought.
     """
 
     point: Point
@@ -118,25 +118,25 @@ class Choice(NamedTuple):
     guarantee: Guarantee | None = None
 
 
-def order_of_tests(held: HeldOut, target: Target, delta: float) -> NDArray[np.intp]:
+def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[np.intp]:
     """Points in the order in which they are tested: the fairest first, then ever more accurate.
 
-    Order and points come from the fitting part alone; of the held-out rows only their number is
+    Order and points come from the rows fitted to alone; of the held-out rows only their number is
     used. The fairest is the one that is likeliest to pass: whose :func:`exact_bound` would be the
     highest if the held-out rows came out as the fitted ones did. (A rate of 1 among few positives
     is not fair but uncertain, and would end the tests before they began.)
 
     Not tested are points that are neither fairer in this sense nor more accurate than another, and
-    points that are no more accurate than one answer to everybody, unless there are no others: the
-    surest rate is that of a classifier that says yes to nearly everybody, and a certificate for it
-    is worth nothing.
+    points that are no more accurate than one answer to everybody, unless there are no others:
+    a classifier that says yes to nearly everybody has the surest rate, and a guarantee for it is
+    worth nothing.
     """
-    points = held.points
+    points = held_out.points
     if not len(points):
         return np.zeros(0, dtype=np.intp)
-    size = held.n_rows / held.n_fitted
+    size = held_out.n_rows / held_out.n_fitted
     expected = exact_bound(
-        points.counts[:, : len(points.groups)] * size, target, delta, held.bound_name
+        points.counts[:, : len(points.groups)] * size, target, delta, held_out.bound_name
     )
     order = np.lexsort((points.rate, -points.accuracy, -expected))
     order = order[expected[order] > 0]  # NaN is not
@@ -207,7 +207,7 @@ class Answers:
 
 def answer(
     frontier: Frontier,
-    held: HeldOut | None,
+    held_out: HeldOut | None,
     target: Target,
     *,
     margin: float = 0.0,
@@ -226,20 +226,20 @@ def answer(
     ----------
     frontier : Frontier
         The points, with their figures on the rows fitted to.
-    held : HeldOut, optional
+    held_out : HeldOut, optional
         Points with their figures on other rows, from which to choose; without it, those fitted to.
     target : Target
         What is demanded; its level does not count.
     margin : float, default=0
         Standard errors by which a ratio must be above τ (:func:`margin_of`).
     certify : float, optional
-        δ: choose by certificates, on held-out rows.
+        δ: choose by tests on held-out rows that guarantee τ.
     """
-    if held is None:
+    if held_out is None:
         points: Any = candidates(frontier) if margin else frontier
         figures: Any = points
     else:
-        points, figures = held.points, held
+        points, figures = held_out.points, held_out
     compared = figures.counts[:, : len(points.groups)]
     reach, order = lower_value(compared, target, margin), np.zeros(0, dtype=np.intp)
     if certify is not None:
@@ -253,7 +253,7 @@ def answer(
     if len(points) and not len(index):
         # None has a rate on the rows looked at: the one that is fairest where it was fitted.
         index = np.array([np.argmax(points.rate)])
-    counts = frontier.last.counts if held is None else held.last
+    counts = frontier.last.counts if held_out is None else held_out.last
     ratio = float(target.value(counts[: len(frontier.groups)]))
     last = Choice(frontier.last, ratio, float(overall_accuracy(counts)), ratio)
     return Answers(
@@ -269,35 +269,36 @@ def answer(
 
 def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
     """Points that no other beats in accuracy and reach, by rising reach; ties: the higher rate."""
-    known = np.flatnonzero(reach >= 0)  # an undefined one fails the comparison
+    defined = np.flatnonzero(reach >= 0)  # an undefined one fails the comparison
     # Sums of fractional weights that are equal may differ in the last digits.
-    accuracy, level = np.round(accuracy[known], 12), np.round(reach[known], 12)
-    order = np.lexsort((-rate[known], -level, -accuracy))
+    accuracy, level = np.round(accuracy[defined], 12), np.round(reach[defined], 12)
+    order = np.lexsort((-rate[defined], -level, -accuracy))
     best = np.maximum.accumulate(np.concatenate([[-np.inf], level[order]]))
-    return known[order[level[order] > best[:-1]]]
+    return defined[order[level[order] > best[:-1]]]
 
 
-def certificate(
-    answers: Answers, held: HeldOut, target: Target, delta: float, *, moved: bool
+def guaranteed_choice(
+    answers: Answers, held_out: HeldOut, target: Target, delta: float, *, moved: bool
 ) -> Choice:
-    """Choose by certificates, and say what is certified; ``moved`` if it was demanded later."""
+    """Choose by tests on held-out rows, and say what they guarantee; ``moved`` as in Guarantee."""
     tau = target.level
-    order, at = order_of_tests(held, target, delta), answers.find(tau)
-    passed = int(np.argmin(np.append(held.bound[order] >= tau, False)))  # an undefined bound fails
+    order, at = order_of_tests(held_out, target, delta), answers.find(tau)
+    # How many pass before the first failure; an undefined bound fails.
+    passed = int(np.argmin(np.append(held_out.bound[order] >= tau, False)))
     i = -1 if at is None else int(answers.index[at])
     needed = None
     if len(order) and not passed:
-        compared = held.counts[i][: len(held.points.groups)]
-        factor = rows_factor(compared, target, delta)
-        needed = ceil(factor * (held.n_rows + held.n_fitted)) if np.isfinite(factor) else None
-    bound = float(held.bound[i]) if len(order) else np.nan
+        compared = held_out.counts[i][: len(held_out.points.groups)]
+        factor, n_rows = rows_factor(compared, target, delta), held_out.n_rows + held_out.n_fitted
+        needed = ceil(factor * n_rows) if np.isfinite(factor) else None
+    bound = float(held_out.bound[i]) if len(order) else np.nan
     guarantee = Guarantee(
         certified=passed > 0,
         target=target,
         delta=float(delta),
         bound=bound,
-        rate=float(held.rate[i]) if len(order) else np.nan,
-        n_rows=held.n_rows,
+        rate=float(held_out.rate[i]) if len(order) else np.nan,
+        n_rows=held_out.n_rows,
         tested=min(passed + 1, len(order)),
         candidates=len(order),
         rows_needed=needed,

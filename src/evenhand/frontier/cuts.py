@@ -3,11 +3,11 @@
 A row's answer depends on its scores and on a *cut*, in one of three ways:
 
 - two labels, one cut: positive if the score exceeds it;
-- two labels, a cut for each group: positive if the score exceeds that of the row's group;
+- two labels, a cut for each group: positive if the score exceeds the row's group's;
 - more labels, a number for each: the label whose score less its number is the largest.
 
 :func:`decide` applies a cut. The others give, for the scores of one iterate, many cuts and the
-counts of each, shape (n_groups_all, labels, labels, n_cuts): kind of group × label × answer.
+counts of each, shape (n_groups_all, labels, labels, n_cuts): group, or the rest, × label × answer.
 """
 
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ def one_cut(
     above = np.cumsum(member if weight is None else member * weight[order], axis=1, dtype=float)
     ends = np.flatnonzero(s[:-1] - s[1:] > gap)
     high, low = s[ends], s[ends + 1]
-    # np.take, not above[:, ends], whose memory order would slow down all that follows. The total is
-    # that of the same running sum, so that nothing is left below the last row, not even rounding.
+    # np.take, not above[:, ends], whose memory order would slow down all that follows. The total
+    # comes from the same running sum: nothing is left below the last row, not even rounding.
     total, above = above[:, -1:], np.take(above, ends, axis=1)
     return high + (low - high) / 2, np.stack([total - above, above], axis=1)
 
@@ -70,7 +70,7 @@ def one_cut(
 def _few_cuts(
     scores: FloatArray, gap: float, cell: NDArray[np.intp], weight: FloatArray | None, n_cells: int
 ) -> tuple[FloatArray, FloatArray]:
-    """As :func:`one_cut`, with no more than ``FEW_CUTS`` cuts that part the rows evenly."""
+    """As :func:`one_cut`, with at most ``FEW_CUTS`` cuts, between which rows are spread evenly."""
     s = np.sort(scores)
     ends = np.flatnonzero(s[1:] - s[:-1] > gap)
     if len(ends) > FEW_CUTS:
@@ -78,8 +78,8 @@ def _few_cuts(
     cuts = s[ends] + (s[ends + 1] - s[ends]) / 2
     bins = len(cuts) + 1
     code = cell * bins + np.searchsorted(cuts, scores, side="left")
-    found = np.bincount(code, weights=weight, minlength=n_cells * bins).astype(float)
-    below = found.reshape(n_cells, bins).cumsum(axis=1)
+    histogram = np.bincount(code, weights=weight, minlength=n_cells * bins).astype(float)
+    below = histogram.reshape(n_cells, bins).cumsum(axis=1)
     return cuts, np.stack([below[:, :-1], below[:, -1:] - below[:, :-1]], axis=1)
 
 
@@ -94,14 +94,14 @@ def label_cuts(
     """Cuts, shape (n_cuts, n_labels), that favour or disfavour one of many labels; their counts.
 
     As :func:`one_cut`, of scores of shape (n_labels, n_rows). The numbers of the labels ``movable``
-    are moved, one at a time; those of the others are 0.
+    are moved, one at a time; all others are 0.
     """
     K = len(scores)
-    found = []
+    margin_cuts = []
     for c in movable:
         margin, rival = margins(scores, c)
-        found.append(_few_cuts(margin, gap, cell * K + rival, weight, n_groups_all * K * K))
-    return join_label_cuts(found, movable, n_groups_all, K)
+        margin_cuts.append(_few_cuts(margin, gap, cell * K + rival, weight, n_groups_all * K * K))
+    return join_label_cuts(margin_cuts, movable, n_groups_all, K)
 
 
 def margins(scores: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
@@ -113,17 +113,17 @@ def margins(scores: FloatArray, c: int) -> tuple[FloatArray, FloatArray]:
 
 
 def join_label_cuts(
-    found: Sequence[tuple[FloatArray, FloatArray]],
+    margin_cuts: Sequence[tuple[FloatArray, FloatArray]],
     movable: Sequence[int],
     n_groups_all: int,
     K: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Make of the cuts on each label's margin, and the weights per cell × rival, one set of cuts.
+    """Join the cuts on each label's margin, with weights per cell × rival, into one set of cuts.
 
     The weights have shape (n_groups_all · K · K, 2, n_cuts).
     """
     cuts, counts = [], []
-    for c, (moved, weights) in zip(movable, found, strict=True):
+    for c, (moved, weights) in zip(movable, margin_cuts, strict=True):
         below, above = (weights[:, p].reshape(n_groups_all, K, K, -1) for p in (0, 1))
         below[:, :, c] += above.sum(axis=2)
         at = np.zeros((len(moved), K))

@@ -13,11 +13,12 @@ from evenhand.frontier.cuts import FEW_CUTS, one_cut
 
 __all__ = ["group_cuts", "score_curves"]
 
-# How finely logarithms of rates are told apart, the least rate, and for how many ratios of rates,
-# from 1 to the least, the best group cuts are sought.
-RATE_STEP, LEAST_RATE, LEAST_RATIO, N_RATIOS = 0.002, 1e-5, 0.2, 60
+# Width of the bins of log rates, and the least rate that has a bin of its own.
+RATE_STEP, LEAST_RATE = 0.002, 1e-5
+# The best group cuts are sought for this many ratios of rates, from 1 to the least.
+N_RATIOS, LEAST_RATIO = 60, 0.2
 
-# How finely ratios, and logarithms of levels, are told apart where several rates count.
+# Width of the bins of ratios, and of log levels, where several rates count.
 RATIO_STEP, LEVEL_STEP = 0.01, 0.1
 
 
@@ -31,7 +32,7 @@ class _Curve(NamedTuple):
 
 
 def group_cuts(
-    found: Sequence[tuple[FloatArray, FloatArray]],
+    groups: Sequence[tuple[FloatArray, FloatArray]],
     rest: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None,
     *,
     rate: AnyRate,
@@ -46,8 +47,8 @@ def group_cuts(
 
     Parameters
     ----------
-    found : sequence of (cuts, weights)
-        Of each compared group its cuts and its weights at them, shape (2, 2, n_cuts): label ×
+    groups : sequence of (cuts, weights)
+        The cuts of each compared group, and its weights at them, shape (2, 2, n_cuts): label ×
         answer.
     rest : callable, optional
         Takes cuts for rows of no group, which get the groups' mean cut, and gives those that are
@@ -62,17 +63,17 @@ def group_cuts(
     cuts : ndarray of shape (n_cuts, n_groups_all)
     counts : ndarray of shape (n_groups_all, 2, 2, n_cuts)
     """
-    n_groups_all = len(found) + (rest is not None)
+    n_groups_all = len(groups) + (rest is not None)
     nothing = np.zeros((0, n_groups_all)), np.zeros((n_groups_all, 2, 2, 0))
     curves = []
-    for cut, weights in found:
+    for cut, weights in groups:
         counts = np.moveaxis(weights, -1, 0)[:, None]
         good = eligible(counts)
         if not good.any():
             return nothing
         counts = counts[good]
         curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
-    chosen = [_windows(curves, part) for part in rate.components]
+    chosen = [_windows(curves, component) for component in rate.components]
     if isinstance(rate, WorstRate):
         chosen.append(_merged(curves, rate.components, rate.shares))
     picked = np.unique(np.concatenate(chosen), axis=0)
@@ -100,11 +101,11 @@ def score_curves(
 
     ``groups`` are compared; ``n_groups_all`` is one more if there are rows of no group.
     """
-    found = []
+    group_curves = []
     for j in range(groups):
         rows = cell // 2 == j
         w = None if weight is None else weight[rows]
-        found.append(one_cut(scores[rows], gap, cell[rows] % 2, w, 2))
+        group_curves.append(one_cut(scores[rows], gap, cell[rows] % 2, w, 2))
     others = cell // 2 == groups
     w = None if weight is None else weight[others]
 
@@ -113,7 +114,7 @@ def score_curves(
         counts = [np.bincount(cell[others] % 2 * 2 + a, weights=w, minlength=4) for a in answers]
         return cuts, np.reshape(counts, (-1, 2, 2)).transpose(1, 2, 0)
 
-    return found, rest if n_groups_all > groups else None
+    return group_curves, rest if n_groups_all > groups else None
 
 
 def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
@@ -123,12 +124,12 @@ def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
     which = np.zeros((len(curves), n_bins), dtype=np.intp)
     for j, curve in enumerate(curves):
         value = rate.per_group(curve.counts)[:, 0]
-        known = np.flatnonzero(np.isfinite(value))
-        bins = (-np.log(np.maximum(value[known], LEAST_RATE)) / RATE_STEP).astype(np.intp)
+        defined = np.flatnonzero(np.isfinite(value))
+        bins = (-np.log(np.maximum(value[defined], LEAST_RATE)) / RATE_STEP).astype(np.intp)
         bins = np.minimum(bins, n_bins - 1)
-        order = np.argsort(curve.right[known], kind="stable")  # the best is written last
-        best[j, bins[order]] = curve.right[known][order]
-        which[j, bins[order]] = known[order]
+        order = np.argsort(curve.right[defined], kind="stable")  # the best is written last
+        best[j, bins[order]] = curve.right[defined][order]
+        which[j, bins[order]] = defined[order]
     picked = []
     widths = np.unique(np.geomspace(1, -np.log(LEAST_RATIO) / RATE_STEP, N_RATIOS).astype(int))
     for width in widths.tolist():
@@ -159,8 +160,8 @@ def _merged(
     right, index = np.zeros(0), np.zeros((0, 0), dtype=np.intp)
     for j, (curve, few) in enumerate(zip(curves, thin, strict=True)):
         value = np.stack([rate.per_group(curve.counts[few])[:, 0] for rate in rates])
-        known = np.isfinite(value).all(axis=0)
-        value, few = value[:, known], few[known]
+        defined = np.isfinite(value).all(axis=0)
+        value, few = value[:, defined], few[defined]
         if not len(few):
             return np.zeros((0, len(curves)), dtype=np.intp)
         if not j:

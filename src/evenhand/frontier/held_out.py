@@ -25,22 +25,22 @@ __all__ = ["HeldOut", "candidates", "count_cuts", "count_points", "count_rows", 
 class HeldOut:
     """The points that may be chosen, on rows that were not fitted to.
 
-    Of ``"holdout"`` and of certificates the figures are those of the points themselves on the
-    held-out rows. Of ``"crossfit"`` they are those of the folds' points at the same nominal target,
+    With ``"holdout"`` and for guarantees these are the figures of the points themselves on the
+    held-out rows. With ``"crossfit"`` a figure is of the folds' points at the same nominal target,
     each on the rows of its fold, all folds together.
 
     Parameters
     ----------
     points : Frontier
         The points, with their figures on the rows fitted to: the classifier's ``frontier_``, or
-        for certificates, or with a confidence, :func:`candidates` of it.
+        for guarantees, or with a confidence, :func:`candidates` of it.
     counts : ndarray of shape (n_points, n_groups, 2, 2)
         Weight per group × label × prediction.
     accuracy, rate : ndarray of shape (n_points,)
         Accuracy, and ratio of the notion's rate between the groups.
     bound : ndarray of shape (n_points,)
         Lower confidence bound of the ratio in the population (:func:`exact_bound`), for a point
-        looked at by itself. NaN where there is none: for weighted rows and for ``"crossfit"``.
+        looked at by itself. NaN for weighted rows and for ``"crossfit"``, which have no bound.
     last : ndarray of shape (n_groups, 2, 2)
         Counts of ``frontier_.last``.
     n_rows, n_fitted : int
@@ -88,7 +88,7 @@ class HeldOut:
 
 
 def candidates(frontier: Frontier) -> Frontier:
-    """Points that may be certified: those of the frontier, and all of ``frontier.conservative``.
+    """Points that may be certified: the frontier's, and all of ``frontier.conservative``.
 
     The latter have more positives than others as accurate and as fair, and so a rate that fewer
     rows can prove.
@@ -117,10 +117,10 @@ def count_points(
 ) -> FloatArray:
     """Count what a frontier's points, and behind them its ``last``, predict for other rows.
 
-    ``iterates`` are the weights that points refer to. ``cell`` is the group's number times that of
-    labels, plus the label's; ``extra`` is a column of ones by default. ``n_groups`` is one more if
-    there are rows that belong to none. Counts have shape (n_points + 1, n_groups, n_labels,
-    n_labels).
+    ``iterates`` are the weights that points refer to. ``cell`` is the group's number times the
+    number of labels, plus the label's number; ``extra`` is a column of ones by default.
+    ``n_groups`` is one more if there are rows that belong to none. Counts have shape
+    (n_points + 1, n_groups, n_labels, n_labels).
     """
     extra = np.ones(X.shape[0]) if extra is None else extra
     rows = MemoryRows(X, (extra, extra, extra, cell, weight))
@@ -147,7 +147,7 @@ def count_cuts(
 def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> FloatArray:
     """Out-of-fold counts of each point of a frontier, and of its ``last`` behind them.
 
-    A point's rate is its nominal target τ′: what is asked of the data a model was fitted to. In
+    A point's rate is its nominal target τ′: what is demanded on the data a model was fitted to. In
     each fold, which has the frontier of the fit to all other rows and its :func:`count_points`, the
     point that answers τ′ there is taken, and its counts on the rows of the fold.
     """
@@ -155,7 +155,7 @@ def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> 
     for fold, counts in folds:
         i = np.searchsorted(fold.rate, frontier.rate, side="left")
         # Beyond its last point a fold answers with that, as Frontier.select does; an empty one
-        # with its last iterate, whose counts are behind those of the points.
+        # with its last iterate, whose counts are behind the points' counts.
         pooled[:-1] += counts[np.minimum(i, max(len(fold) - 1, 0))]
         pooled[-1] += counts[-1]
     return pooled

@@ -1,10 +1,10 @@
 r"""Counts of many cuts of many rows, from histograms that add up over the blocks.
 
-Of a large table not all cuts are tried but ``N_CUTS``, which part a sample of its rows evenly. A
-score falls into one of ``FINE`` bins, of which a table says how many cuts are below: a row costs a
-few operations whatever the number of cuts, and what leaves a block are the histograms. The bins are
-of equal width in :math:`t / (1 + |t|)`, with t the score from the middle of the sample in units of
-its spread, so that a few scores far away do not take the bins of all the others.
+Of a large table only ``N_CUTS`` cuts are tried, between which a sample of its rows is spread
+evenly. A score falls into one of ``FINE`` bins, and a table says how many cuts are below each bin:
+a row costs a few operations whatever the number of cuts, and only histograms leave a block. The
+bins are of equal width in :math:`t / (1 + |t|)`, with t the score from the middle of the sample in
+units of its spread, so that a few scores far away do not take the bins of all the others.
 
 A cut is on a *quantity*: the score, or, of more than two labels, the margin by which a label is
 ahead of the best other one.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray, like, namespace
-from evenhand.core.row_sums import float64_scores, scores_of
+from evenhand.core.row_sums import STEP_ROWS, float64_scores, scores_of
 from evenhand.core.rows import Block, Rows, make_block
 from evenhand.engines.kernels import faster_version, has_numba, has_triton
 from evenhand.engines.memory import BLOCK_ROWS, MemoryRows
@@ -39,8 +39,6 @@ __all__ = [
 
 # Rows of the sample, bins of equal width, and cuts.
 SAMPLE, FINE, N_CUTS = 8192, 1 << 14, 1024
-# Rows that are scored at a time: few enough that all in between stays in cache.
-STEP_ROWS = 1024
 
 
 class Shape(NamedTuple):
@@ -52,12 +50,12 @@ class Shape(NamedTuple):
 
     @property
     def outputs(self) -> int:
-        """How many scores a row has."""
+        """How many scores a row has: one of two labels, else one for each."""
         return 1 if self.labels == 2 else self.labels
 
     @property
     def cells(self) -> int:
-        """How many kinds of rows are told apart."""
+        """Number of histograms of a quantity: group × label (× best other one of many labels)."""
         return self.n_groups_all * (2 if self.labels == 2 else self.labels**2)
 
 
@@ -80,8 +78,8 @@ def _quantities(block: Block, W: FloatArray, shape: Shape) -> Iterator[tuple[Any
 
     Of many labels a cell is group × label × best other label.
     """
-    every = scores_of(block.X, block.extra, W).T
-    for scores in by_iterate(every, shape.outputs):
+    all_scores = scores_of(block.X, block.extra, W).T
+    for scores in by_iterate(all_scores, shape.outputs):
         if shape.labels == 2:
             yield scores[0], block.cell
         else:
@@ -114,7 +112,7 @@ def _spread(values: FloatArray) -> tuple[float, float]:
 
 
 def _grid(values: FloatArray) -> Grid:
-    """Make cuts between values, on the bins' edges; of many those that part them evenly."""
+    """Make cuts between values, on the bins' edges; if many are possible, evenly spread ones."""
     middle, width = _spread(values)
     bins = np.minimum(bin_of((values - middle) / width), FINE - 1)
     count = np.bincount(bins.astype(np.int64), minlength=FINE)
@@ -155,7 +153,7 @@ def cut_histograms(block: Block, W: FloatArray, grids: Sequence[Grid], shape: Sh
 def _range_version(
     rows: MemoryRows, W: FloatArray, grids: Sequence[Grid], shape: Shape
 ) -> Callable[..., FloatArray]:
-    """Histograms of a few ranges of rows: those of every block would be a lot of memory."""
+    """Make histograms of a few ranges of rows: one for each block would take much memory."""
     compiled = shape.labels == 2 and has_numba()
     statistic = _compiled_histograms if compiled else _stepwise_histograms
     return lambda join: rows.reduce_ranges(join, statistic, W, grids, shape)
@@ -244,7 +242,7 @@ def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:
 def cut_counts(
     block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
 ) -> FloatArray:
-    """Weight per cut × group × label × answer; ``column`` says of which iterate a cut is.
+    """Weight per cut × group × label × answer; ``column`` has the iterate of each cut.
 
     A cut is one number, one for each group, or one for each of many labels. Scores are in float64,
     as predictions are.
@@ -253,15 +251,15 @@ def cut_counts(
     scores = by_iterate(float64_scores(block, W).T, outputs)
     size = n_groups * n_labels**2
     if cut.ndim == 2:
-        found, group = [], block.cell // n_labels
+        histograms, group = [], block.cell // n_labels
         for at, c in zip(column.tolist(), like(cut, block.extra), strict=True):
             if outputs == 1:
                 answer = scores[at, 0] > c[group]
             else:
                 answer = xp.argmax(scores[at] - c[:, None], axis=0)
-            place = block.cell * n_labels + answer
-            found.append(xp.bincount(place, weights=block.weight, minlength=size))
-        counts = xp.asarray(xp.stack(found), dtype=block.extra.dtype)
+            code = block.cell * n_labels + answer
+            histograms.append(xp.bincount(code, weights=block.weight, minlength=size))
+        counts = xp.asarray(xp.stack(histograms), dtype=block.extra.dtype)
         return counts.reshape(len(cut), n_groups, n_labels, n_labels)
     counts = xp.zeros_like(like(np.zeros((len(cut), n_groups, 2, 2)), block.extra))
     for j, s in enumerate(scores[:, 0]):
@@ -269,10 +267,10 @@ def cut_counts(
         points = np.flatnonzero(column == j)
         points = points[np.argsort(cut[points], kind="stable")]
         bins = len(points) + 1
-        place = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
-        found = xp.bincount(place, weights=block.weight, minlength=2 * n_groups * bins)
-        found = xp.asarray(found, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
-        below = xp.cumsum(found, axis=-1)
+        code = block.cell * bins + xp.searchsorted(like(cut[points], s), s)
+        histogram = xp.bincount(code, weights=block.weight, minlength=2 * n_groups * bins)
+        histogram = xp.asarray(histogram, dtype=block.extra.dtype).reshape(n_groups, 2, bins)
+        below = xp.cumsum(histogram, axis=-1)
         for i, point in enumerate(points.tolist()):
             counts[point, ..., 0] = below[..., i]
             counts[point, ..., 1] = below[..., -1] - below[..., i]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.targets import Target
 
@@ -40,13 +41,14 @@ ROUNDING = 1e-9
 
 
 def check_linear(rate: AnyRate) -> None:
-    """Refuse rates of which a mixture's is not the mean of its points' rates."""
-    for part in rate.components:
-        if not part.fixed_denominator:
-            raise ValueError(
-                f"points cannot be averaged for the {part.name.replace('_', ' ')}: its "
-                "denominator depends on the predictions, and a mixture's rate is no mean of its "
-                "points' rates; use at(tau)."
+    """Refuse a rate that a mixture does not have as the mean of its points' rates."""
+    for component in rate.components:
+        if not component.fixed_denominator:
+            raise InputError(
+                "rate_not_averaged",
+                "points cannot be averaged for the {rate}: its denominator depends on the "
+                "predictions, and a mixture's rate is no mean of its points' rates; use at(tau).",
+                rate=component.name.replace("_", " "),
             )
 
 
@@ -57,8 +59,8 @@ def to_spare(counts: FloatArray, target: Target) -> FloatArray:
     Negative where the constraint is missed; NaN where a rate is undefined.
     """
     out, rate = [], target.rate
-    for part, share in zip(rate.components, rate.shares, strict=True):
-        p = part.per_group(counts)
+    for component, share in zip(rate.components, rate.shares, strict=True):
+        p = component.per_group(counts)
         low, high = np.nonzero(~np.eye(p.shape[-1], dtype=bool))
         out.append(p[..., low] - target.level * share * p[..., high])
     return np.concatenate(out, axis=-1)
@@ -66,15 +68,15 @@ def to_spare(counts: FloatArray, target: Target) -> FloatArray:
 
 def _answers(accuracy: FloatArray, spare: FloatArray) -> NDArray[np.intp]:
     """Points that are the best response to exponentiated-gradient multipliers at some time."""
-    theta, found = np.zeros(spare.shape[1]), set()
+    theta, responses = np.zeros(spare.shape[1]), set()
     for t in range(1, ROUNDS + 1):
         top = max(float(theta.max()), 0.0)
         power = np.exp(theta - top)
         multipliers = BOUND * power / (np.exp(-top) + power.sum())
         i = int(np.argmax(accuracy + spare @ multipliers))
-        found.add(i)
+        responses.add(i)
         theta = theta - SPEED / sqrt(t) * spare[i]
-    return np.array(sorted(found))
+    return np.array(sorted(responses))
 
 
 def mix(accuracy: FloatArray, spare: FloatArray) -> FloatArray | None:
@@ -101,7 +103,7 @@ def mix(accuracy: FloatArray, spare: FloatArray) -> FloatArray | None:
     """
     offered = _answers(accuracy, spare)
     while True:
-        found = linprog(
+        solution = linprog(
             -accuracy[offered],
             A_ub=-spare[offered].T,
             b_ub=np.zeros(spare.shape[1]),
@@ -109,9 +111,9 @@ def mix(accuracy: FloatArray, spare: FloatArray) -> FloatArray | None:
             b_eq=[1.0],
             method="highs-ds",  # a simplex method: its solutions are basic
         )
-        if found.status == 0:
+        if solution.status == 0:
             # A point that is worth more at these multipliers than the mixture would improve it.
-            worth = accuracy - spare @ found.ineqlin.marginals + found.eqlin.marginals[0]
+            worth = accuracy - spare @ solution.ineqlin.marginals + solution.eqlin.marginals[0]
             more = np.setdiff1d(np.flatnonzero(worth > ROUNDING), offered)
             more = more[np.argsort(-worth[more])[:1]]
         elif len(offered) == len(accuracy):
@@ -122,7 +124,7 @@ def mix(accuracy: FloatArray, spare: FloatArray) -> FloatArray | None:
             break
         offered = np.append(offered, more)
     q = np.zeros(len(accuracy))
-    q[offered] = np.where(found.x > ROUNDING, found.x, 0.0)
+    q[offered] = np.where(solution.x > ROUNDING, solution.x, 0.0)
     return q / q.sum()
 
 
@@ -136,7 +138,7 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(counts: FloatArray, n_groups: int, target: Target) -> Mixture | None:
-    """Mix points for τ by their counts, of which the first ``n_groups`` are compared.
+    """Mix points for τ by their counts; the first ``n_groups`` groups are compared.
 
     None if no mixture reaches τ. Points without a rate are left out.
     """

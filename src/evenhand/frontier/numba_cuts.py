@@ -15,7 +15,7 @@ __all__ = ["CutFinder", "count_bins"]
 BIN_ROWS, LEAST_BINS = 8, 256
 # Rows of a bin beyond which NumPy sorts them.
 FULL_BIN = 64
-# Accuracies closer than this are not told apart here: whoever asked looks again.
+# Accuracies closer than this count as equal here: the sweep compares the candidates again.
 SLACK = 1e-9
 # What is left of a sum when its fractional weights are taken away one by one.
 ROUNDING = 1e-11
@@ -49,8 +49,17 @@ def _two_largest(most: float, second: float, term: float) -> tuple[float, float]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _counted(cells: Any, k: int, y: int, negative: float, positive: float) -> float:
+    """Weight that rate k's numerator, or denominator, counts of rows with label y.
+
+    ``cells`` has 1 for each label × answer that is counted, else 0.
+    """
+    return negative * cells[k, 2 * y] + positive * cells[k, 2 * y + 1]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _mark_bins(
-    mass: Any, above: Any, total: Any, every: float, rates: Any, bars: Any, caution: float,
+    mass: Any, above: Any, total: Any, whole: float, rates: Any, bars: Any, caution: float,
     marked: Any,
 ) -> None:  # fmt: skip
     """Mark the bins that may have a candidate, from bounds on accuracy and ratio within each.
@@ -59,7 +68,7 @@ def _mark_bins(
     """
     compared, tops, bottoms, shares, _ = rates
     n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
-    slack, right = SLACK * every, 0.0
+    slack, right = SLACK * whole, 0.0
     for c in range(0, n_cells, 2):
         right += total[c]  # of no positive answer
     for b in range(n_bins):
@@ -68,7 +77,7 @@ def _mark_bins(
             gain, loss = gain + mass[b, c + 1], loss + mass[b, c]
         best = right + gain + slack
         right += gain - loss
-        if not gain + loss or best <= min(bars[0, last], bars[1, last]) * every:
+        if not gain + loss or best <= min(bars[0, last], bars[1, last]) * whole:
             continue
         ratio, variance = 1.0, np.inf
         for k in range(tops.shape[0]):
@@ -78,11 +87,9 @@ def _mark_bins(
                 for y in range(2):
                     up, moved = above[b, 2 * g + y], mass[b, 2 * g + y]
                     rest = total[2 * g + y] - up
-                    no, yes = tops[k, 2 * y], tops[k, 2 * y + 1]
-                    a, d = rest * no + up * yes, moved * (yes - no)
+                    a, d = _counted(tops, k, y, rest, up), _counted(tops, k, y, -moved, moved)
                     a_low, a_high = a_low + a + min(d, 0.0), a_high + a + max(d, 0.0)
-                    no, yes = bottoms[k, 2 * y], bottoms[k, 2 * y + 1]
-                    a, d = rest * no + up * yes, moved * (yes - no)
+                    a, d = _counted(bottoms, k, y, rest, up), _counted(bottoms, k, y, -moved, moved)
                     b_low, b_high = b_low + a + min(d, 0.0), b_high + a + max(d, 0.0)
                 a_low, a_high = a_low - slack, a_high + slack
                 b_low, b_high = b_low - slack, b_high + slack
@@ -96,7 +103,7 @@ def _mark_bins(
         at = min(int((ratio + 1e-9) * last), last)
         sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
         surely = min(int((sure + 1e-9) * last), last)
-        marked[b] = best > min(bars[0, at], bars[1, surely]) * every
+        marked[b] = best > min(bars[0, at], bars[1, surely]) * whole
 
 
 @njit(cache=True, nogil=True)
@@ -136,7 +143,7 @@ def _sort_rows(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _walk(
-    s: Any, cell: Any, weight: Any, bin_of: Any, above: Any, below: Any, total: Any, every: float,
+    s: Any, cell: Any, weight: Any, bin_of: Any, above: Any, below: Any, total: Any, whole: float,
     gap: float, rates: Any, bars: Any, caution: float, min_share: float, prune: bool, room: Any,
 ) -> int:  # fmt: skip
     """Go through the rows of marked bins, from the highest score; note the candidates among cuts.
@@ -144,7 +151,7 @@ def _walk(
     ``bin_of`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
     next score below it. ``rates`` say of how many groups they are, which of label × answer each
     counts, its share of τ and whether it is an error. Returns how many cuts were noted, the first
-    in ``room``, with each cell's weight above them, the second. Ratio and error are those of
+    in ``room``, with each cell's weight above them, the second. Ratio and error are as in
     :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that others of these beat are left
     out, and the bars are raised for the next iterates.
     """
@@ -152,7 +159,7 @@ def _walk(
     # A and B are numerators and denominators of the rates of each group.
     cuts, counts, merit, bins, best, up, A, B = room
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
-    slack, tiny = SLACK * every, ROUNDING * every
+    slack, tiny = SLACK * whole, ROUNDING * whole
     noted, right = 0, 0.0
     for i in range(n):
         if i == 0 or bin_of[i] != bin_of[i - 1]:
@@ -165,16 +172,15 @@ def _walk(
                     A[k, g], B[k, g] = 0.0, 0.0
                     for y in range(2):
                         c = 2 * g + y
-                        rest = total[c] - up[c]
-                        A[k, g] += rest * tops[k, 2 * y] + up[c] * tops[k, 2 * y + 1]
-                        B[k, g] += rest * bottoms[k, 2 * y] + up[c] * bottoms[k, 2 * y + 1]
+                        A[k, g] += _counted(tops, k, y, total[c] - up[c], up[c])
+                        B[k, g] += _counted(bottoms, k, y, total[c] - up[c], up[c])
         w = weight[i] if len(weight) else 1.0
         j, y = cell[i] >> 1, cell[i] & 1
         up[np.uintp(cell[i])] += w
         right += w if y else -w
         for k in range(n_rates):
-            A[k, j] += w * (tops[k, 2 * y + 1] - tops[k, 2 * y])
-            B[k, j] += w * (bottoms[k, 2 * y + 1] - bottoms[k, 2 * y])
+            A[k, j] += _counted(tops, k, y, -w, w)
+            B[k, j] += _counted(bottoms, k, y, -w, w)
         following = s[i + 1] if i + 1 < n and bin_of[i + 1] == bin_of[i] else below[bin_of[i]]
         if not s[i] - following > gap or following == -np.inf:
             continue
@@ -204,8 +210,8 @@ def _walk(
         if not defined:
             continue
         at = min(int((worst + 1e-9) * n_bins), n_bins)
-        # A surely reached ratio is no higher, and its bar no lower.
-        if right + slack <= min(bars[0, at], bars[1, at]) * every:
+        # The ratio less its margin is at most the ratio, and its bar at least as high.
+        if right + slack <= min(bars[0, at], bars[1, at]) * whole:
             continue
         most, second = -np.inf, -np.inf
         for g in range(compared):
@@ -213,7 +219,7 @@ def _walk(
             most, second = _two_largest(most, second, term)
         sure = worst * np.exp(-caution * np.sqrt(max(most + second, 0.0)))
         surely = min(int((sure + 1e-9) * n_bins), n_bins)
-        if right + slack <= min(bars[0, at], bars[1, surely]) * every:
+        if right + slack <= min(bars[0, at], bars[1, surely]) * whole:
             continue
         cuts[noted] = s[i] + (following - s[i]) / 2
         for c in range(n_cells):
@@ -226,7 +232,7 @@ def _walk(
     if prune:
         for b in range(n_bins, -1, -1):
             for k in range(2):
-                bars[k, b] = max(bars[k, b], best[k, b + 1] / every)
+                bars[k, b] = max(bars[k, b], best[k, b + 1] / whole)
                 best[k, b] = max(best[k, b], best[k, b + 1])
         left = 0
         for q in range(noted):
@@ -247,7 +253,7 @@ def count_bins(
 ) -> None:  # fmt: skip
     """Add rows to histograms: for each column of scores, per cell and number of cuts below.
 
-    Scores lack the part of the extra column. ``below`` says for each bin of
+    Scores lack the extra column's term. ``below`` says for each bin of
     :func:`evenhand.frontier.histograms.bin_of`, a row for each column, how many cuts are below it.
     """
     last, half = below.shape[1] - 1, below.shape[1] / 2
@@ -264,7 +270,7 @@ def count_bins(
 class CutFinder:
     """Cuts as of :func:`~evenhand.frontier.cuts.one_cut`, without most that other points beat.
 
-    Rows are put into bins, and only those of bins with something to gain are sorted.
+    Rows are put into bins; a bin is sorted only if it may have a candidate.
 
     ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of
     ``n_groups_all`` with the rest. Every group must have at least ``min_share`` of positives and of
@@ -282,17 +288,17 @@ class CutFinder:
         min_share: float,
         n_edges: int,
     ) -> None:
-        parts, n, n_cells = notion.rate.components, len(cell), 2 * n_groups_all
+        components, n, n_cells = notion.rate.components, len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
         self.caution, self.min_share = caution, min_share
         tops, bottoms = (
             np.array([[(i // 2, i % 2) in cells for i in range(4)] for cells in sides], float)
-            for sides in ([r.numerator for r in parts], [r.denominator for r in parts])
+            for sides in ([r.numerator for r in components], [r.denominator for r in components])
         )
-        errors = np.array([part.is_error for part in parts])
+        errors = np.array([component.is_error for component in components])
         self.rates = groups, tops, bottoms, np.array(notion.rate.shares), errors
-        # What beats others must be eligible, of which no more than the shares are looked at here.
-        self.prune = not any(part.better_than_chance for part in notion.components)
+        # Only an eligible cut beats others, and of eligibility only the shares are checked here.
+        self.prune = not any(one.better_than_chance for one in notion.components)
         # Made once and used by every call: fresh memory of this size is slow to come by.
         self.n_bins = max(n // BIN_ROWS, LEAST_BINS)
         self.bin_of, self.some, self.order = np.empty((3, n), np.intp)
@@ -302,7 +308,7 @@ class CutFinder:
         self.cuts, self.counts = np.empty(n), np.empty((n_cells, n))
         self.best = np.empty((2, n_edges + 1))
         merit, bins, up = np.empty(n), np.empty((2, n), int), np.empty(n_cells)
-        A, B = np.empty((2, len(parts), n_groups_all))
+        A, B = np.empty((2, len(components), n_groups_all))
         self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B
 
     def __call__(
@@ -310,8 +316,8 @@ class CutFinder:
     ) -> tuple[FloatArray, FloatArray]:
         """Cuts in gaps between scores wider than ``gap``; each cell's weight below and above them.
 
-        ``bars`` are accuracies to be exceeded, in bins of the ratio and of the ratio less the
-        caution, of which one must be. They are raised by what is found: one call after the other.
+        ``bars`` are accuracies in bins of the ratio and of the ratio less the caution; a candidate
+        exceeds one of the two. Candidates raise them, so calls follow one another.
         """
         cell, weight, above = self.cell, self.weight, self.above
         high = float(scores.max())
@@ -322,8 +328,8 @@ class CutFinder:
             lowest.fill(-np.inf)
         _fill_bins(scores, cell, weight, high, per_unit, self.bin_of, self.mass, above, self.top)
         total = above[-1] + self.mass[-1]
-        every = float(total.sum())
-        _mark_bins(self.mass, above, total, every, self.rates, bars, self.caution, self.marked)
+        whole = float(total.sum())
+        _mark_bins(self.mass, above, total, whole, self.rates, bars, self.caution, self.marked)
         starts, ends = self.ranges
         n_rows = _sort_rows(scores, self.bin_of, self.marked, starts, ends, self.some, self.order)
         rows = self.order[:n_rows]
@@ -334,10 +340,10 @@ class CutFinder:
         below = np.append(np.maximum.accumulate(self.top[::-1])[::-1][1:], -np.inf)
         noted = _walk(
             scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
-            above, below, total, every, gap, self.rates, bars, self.caution, self.min_share,
+            above, below, total, whole, gap, self.rates, bars, self.caution, self.min_share,
             self.prune, self.room,
         )  # fmt: skip
         counts = self.counts[:, :noted]
         negative = total[:, None] - counts
-        negative[negative < ROUNDING * every] = 0.0
+        negative[negative < ROUNDING * whole] = 0.0
         return self.cuts[:noted].copy(), np.stack([negative, counts], axis=1)

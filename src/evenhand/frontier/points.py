@@ -15,10 +15,10 @@ from evenhand.core.rates import RATES
 
 __all__ = ["Frontier", "Point"]
 
-# A point that a known one beats by a whole bin of rate is dropped before anything is sorted.
+# Bins of the rate: a point that another beats by a whole bin is dropped before points are sorted.
 RATE_BINS = 8192
 
-# What a frontier has of each of its points.
+# The fields of a frontier that have an entry for each point.
 COLUMNS = ("iterate", "cut", "accuracy", "rate", "counts")
 
 
@@ -52,7 +52,7 @@ class Frontier:
     accuracy, rate : ndarray
         Accuracy, and ratio of the notion's rate between the groups.
     counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
-        Weight per group × label × prediction; last, if there are any, that of rows in no group.
+        Weight per group × label × prediction; rows in no group, if there are any, are last.
     groups : sequence
         The compared groups' names.
     labels : sequence, default=(0, 1)
@@ -64,7 +64,7 @@ class Frontier:
     rate_name : str
         What ``rate`` is, in words.
     complete : bool
-        False if the sweep was interrupted; the points are then those found so far.
+        False if the sweep was interrupted; its points are then the best so far.
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
         for chance. The others have higher rates, which may be chance.

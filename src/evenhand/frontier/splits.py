@@ -6,39 +6,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 
-__all__ = ["check_held", "check_part", "check_unweighted", "rows_of", "split_folds", "split_rows"]
+__all__ = [
+    "check_fitted",
+    "check_held_out",
+    "check_unweighted",
+    "rows_of",
+    "split_folds",
+    "split_rows",
+]
 
 
 def check_unweighted(weight: FloatArray | None) -> None:
     """Refuse weights that differ: the bounds count rows."""
     if weight is not None and (weight != weight[0]).any():
-        raise ValueError(
-            "confidence='certified' is for unweighted rows, and sample_weight differs from row to "
-            "row; leave it out, or give a number such as confidence=0.9, which certifies nothing."
+        raise InputError(
+            "certified_with_weights",
+            "{certified} is for unweighted rows, and {weights} differs from row to row; leave it "
+            "out, or give a number such as {confidence}, which certifies nothing.",
+            certified=Parameter("confidence", "certified"),
+            weights=Parameter("sample_weight"),
+            confidence=Parameter("confidence", 0.9),
         )
 
 
-def check_part(
+def check_fitted(
     z: NDArray[np.intp], y: NDArray[np.intp], names: tuple[list[Any], list[Any]]
 ) -> None:
     """Refuse rows to fit to that lack a group or a label."""
-    for codes, known, what in ((z, names[0], "of group"), (y, names[1], "with label")):
-        missing = np.flatnonzero(np.bincount(codes, minlength=len(known)) == 0)
+    for codes, values, what in ((z, names[0], "of group"), (y, names[1], "with label")):
+        missing = np.flatnonzero(np.bincount(codes, minlength=len(values)) == 0)
         if len(missing):
-            raise ValueError(
-                f"no row {what} {known[int(missing[0])]!r} is left to fit to when others are held "
-                "out; hold out fewer, or bring more rows."
+            raise InputError(
+                "no_row_to_fit",
+                "no row {what} {value!r} is left to fit to when others are held out; hold out "
+                "fewer, or bring more rows.",
+                what=what,
+                value=values[int(missing[0])],
             )
 
 
-def check_held(z: NDArray[np.intp], groups: list[Any]) -> None:
+def check_held_out(z: NDArray[np.intp], groups: list[Any]) -> None:
     """Refuse rows to hold out that lack a group that is compared."""
     missing = np.flatnonzero(np.bincount(z, minlength=len(groups))[: len(groups)] == 0)
     if len(missing):
-        raise ValueError(
-            f"no row of group {groups[int(missing[0])]!r} is left to hold out when others are "
-            "fitted to; bring more rows, or use selection='train'."
+        raise InputError(
+            "no_row_to_hold_out",
+            "no row of group {group!r} is left to hold out when others are fitted to; bring more "
+            "rows, or use {selection}.",
+            group=groups[int(missing[0])],
+            selection=Parameter("selection", "train"),
         )
 
 
@@ -47,9 +65,12 @@ def rows_of(index: Any, n_rows: int) -> NDArray[np.intp]:
     try:
         return np.arange(n_rows)[index]
     except IndexError:
-        raise ValueError(
-            f"cv names rows that are not among the {n_rows} of positive weight; give the numbers "
-            "of rows among those."
+        raise InputError(
+            "rows_of_folds",
+            "{cv} names rows that are not among the {n} of positive weight; give the numbers of "
+            "rows among those.",
+            cv=Parameter("cv"),
+            n=n_rows,
         ) from None
 
 
@@ -65,11 +86,11 @@ def split_rows(
 
     Of a stratum of two rows or more at least one is on either side; a single row is fitted to.
     """
-    held = []
+    held_out = []
     for rows in _shuffled(strata, random):
         n = int(np.clip(round(share * len(rows)), min(len(rows) - 1, 1), max(len(rows) - 1, 0)))
-        held.append(rows[:n])
-    out = np.sort(np.concatenate(held))
+        held_out.append(rows[:n])
+    out = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(strata)), out), out
 
 

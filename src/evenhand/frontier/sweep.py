@@ -3,14 +3,14 @@ r"""The accuracy–fairness frontier of one fit.
 Every kept iterate with every cut on its scores is a classifier (:mod:`evenhand.frontier.cuts`). One
 sort of an iterate's scores gives the counts, and so accuracy and rate, of all its cuts;
 :func:`sweep` goes over the iterates and keeps the Pareto set. Of more than
-``Limits.exact_rows`` rows the cuts are those of a histogram (:mod:`evenhand.frontier.histograms`).
+``Limits.exact_rows`` rows the cuts are a histogram's (:mod:`evenhand.frontier.histograms`).
 Choosing a point for a target τ is then a look-up, with no more training.
 
-Among so many points some owe their rate to chance, and the most accurate ones that reach τ are
-mostly those. A point is therefore kept only if no other is as accurate and as *surely* fair: rates
-are compared less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the best of m looks
-better than it is. Where no such point reaches a rate, the points of still higher rates follow,
-chance or not. Along the frontier the rate rises and the accuracy falls, always.
+Among many points some owe their rate to chance, and the most accurate ones that reach τ mostly do.
+A point is therefore kept only if no other is as accurate and as *surely* fair: rates are compared
+less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the best of m looks better than it
+is. Where no such point reaches a rate, the points of still higher rates follow, chance or not.
+Along the frontier the rate rises and the accuracy falls, always.
 """
 
 from abc import ABC, abstractmethod
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError
 from evenhand.core.groups import as_binary, group_codes
 from evenhand.core.notions import find_notion
 from evenhand.core.oracle import Oracle
@@ -39,7 +40,6 @@ from evenhand.frontier.cuts import join_label_cuts, label_cuts, one_cut
 from evenhand.frontier.group_cuts import group_cuts, score_curves
 from evenhand.frontier.histograms import (
     N_CUTS,
-    STEP_ROWS,
     Shape,
     cut_histograms,
     cut_weights,
@@ -52,7 +52,7 @@ from evenhand.frontier.points import RATE_BINS, Frontier, Points, point_of
 __all__ = ["score_frontier", "sweep"]
 
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score:
-# they are found in float64, as those of predictions are, whatever the precision of the inputs.
+# they are computed in float64, as predictions do, whatever the precision of the inputs.
 RESOLUTION = 1e-12
 
 # Some cuts, and the counts of each.
@@ -103,9 +103,9 @@ def sweep(
 
 
 class Sweep(ABC):
-    """The one loop: points of a few iterates at a time, of which the best so far are kept.
+    """The one loop: points of a few iterates at a time; the best so far are kept.
 
-    Parameters are those of :func:`sweep`; a strategy says which cuts there are. Points are compared
+    Parameters are as in :func:`sweep`; a strategy says which cuts there are. Points are compared
     by accuracy and by each of the columns ``merits`` of :class:`Points`.
     """
 
@@ -119,7 +119,7 @@ class Sweep(ABC):
         self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
         self.limits, self.outputs = limits, oracle.game.outputs
         self.groups, self.n_groups_all, self.labels = oracle.game[-3:]
-        self.favourable = sorted({part.favourable for part in self.notion.components})
+        self.favourable = sorted({component.favourable for component in self.notion.components})
         self.shape = Shape(self.n_groups_all, self.labels, tuple(self.favourable))
         self.width = self.labels if self.outputs > 1 else self.n_groups_all if by_group else 1
         at_zero = self.rows.sum(zero_counts, self.weights([-1]), self.shape)
@@ -204,7 +204,7 @@ class ZeroCut(Sweep):
     merits = ("rate",)
 
     def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
-        """Points of some iterates."""
+        """One point for each of some iterates."""
         counts = self.rows.sum(zero_counts, self.weights(numbers), self.shape)
         cuts = np.zeros((len(numbers), self.width))
         return self.points(numbers, cuts, np.moveaxis(counts, 0, -1))
@@ -238,10 +238,10 @@ class ManyCuts(Sweep):
     def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
         """Points of some iterates, less most of what the best so far beat."""
         find = partial(self.cuts, bars=np.stack([to_beat["rate"], to_beat["sure"]]))
-        each = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
+        iterate_cuts = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
         shape = self.n_groups_all, self.labels, self.labels, -1
-        cuts = [c.reshape(-1, self.width) for c, _ in each]
-        counts = np.concatenate([c.reshape(shape) for _, c in each], axis=-1)
+        cuts = [c.reshape(-1, self.width) for c, _ in iterate_cuts]
+        counts = np.concatenate([c.reshape(shape) for _, c in iterate_cuts], axis=-1)
         iterate = np.repeat(numbers, [len(c) for c in cuts])
         points = self.points(iterate, np.concatenate(cuts), counts)
         points = points.take(points.beats("rate", to_beat["sure"]))
@@ -249,7 +249,7 @@ class ManyCuts(Sweep):
         return points._replace(sure=points.rate * np.exp(-margin))
 
     def with_group_cuts(self, cuts: FloatArray, counts: FloatArray, curves: Any) -> Cuts:
-        """Cuts that all groups share, and behind them those of each group."""
+        """Cuts that all groups share, and behind them cuts that differ between groups."""
         apart, apart_counts = group_cuts(
             *curves,
             rate=self.notion.rate,
@@ -328,25 +328,18 @@ class HistogramCuts(ManyCuts):
 
     def cuts(self, source: Any, gap: float, bars: FloatArray) -> Cuts:
         """Cuts of an iterate, and the counts of each."""
-        each = [cut_weights(*pair) for pair in source]
+        label_weights = [cut_weights(*pair) for pair in source]
         if self.outputs > 1:
-            return join_label_cuts(each, self.favourable, self.n_groups_all, self.labels)
+            return join_label_cuts(label_weights, self.favourable, self.n_groups_all, self.labels)
         if not self.by_group:
-            return each[0]
-        curves = histogram_curves(*each[0], self.groups, self.n_groups_all)
-        return self.with_group_cuts(*each[0], curves)
+            return label_weights[0]
+        curves = histogram_curves(*label_weights[0], self.groups, self.n_groups_all)
+        return self.with_group_cuts(*label_weights[0], curves)
 
 
 def _scores(block: Block, W: FloatArray) -> FloatArray:
     """Scores of some iterates in float64, a row for each."""
-    if not isinstance(block.X, np.ndarray):
-        return float64_scores(block, W).T
-    scores, weights = np.empty((W.shape[1], len(block.y))), np.ascontiguousarray(W[:-1].T)
-    for i in range(0, len(block.y), STEP_ROWS):
-        some = slice(i, i + STEP_ROWS)
-        np.matmul(weights, block.X[some].astype(np.float64).T, out=scores[:, some])
-        scores[:, some] += W[-1][:, None] * block.extra[some]
-    return scores
+    return float64_scores(block, W).T
 
 
 def score_frontier(
@@ -385,7 +378,7 @@ def score_frontier(
     """
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.isfinite(score).all():
-        raise ValueError("y_score must be one finite number for each row.")
+        raise InputError("bad_scores", "y_score must be one finite number for each row.")
     groups, codes = group_codes(sensitive_features)
     # As a classifier's predictions the labels are checked and coded.
     y, _ = as_binary(y_true, y_true, pos_label)

@@ -218,7 +218,7 @@ def _dask_rows(
 ) -> CodedRows:
     """Rows of Dask collections, coded where they are."""
     from evenhand.engines.chunks import check_shape
-    from evenhand.engines.dask import DaskRows, dask_facts, dask_parts
+    from evenhand.engines.dask import DaskRows, dask_chunks, dask_facts
 
     settings.check_chunks("dask", "a Dask collection")
     if sensitive_features is None:
@@ -227,7 +227,7 @@ def _dask_rows(
     # A frame's columns are those of its empty pandas frame.
     table = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, table, y, skip_check_array=True)
-    parts = dask_parts(X, y, sensitive_features, sample_weight)
+    parts = dask_chunks(X, y, sensitive_features, sample_weight)
     facts, names = dask_facts(parts), getattr(estimator, "feature_names_in_", None)
     coding, rows = code_chunks(settings, facts, weighted=sample_weight is not None, names=names)
     return rows._replace(source=DaskRows(parts, facts, coding, int(X.shape[1])))
@@ -243,15 +243,15 @@ def parquet_rows(
 ) -> tuple[CodedRows, NDArray[Any]]:
     """Rows of Parquet files, which are read again at every pass, and the names of the inputs."""
     import_extra("pyarrow", "parquet")
-    from evenhand.engines.chunks import StreamRows, part_facts
-    from evenhand.engines.parquet import find_files, parquet_parts
+    from evenhand.engines.chunks import StreamRows, chunk_facts
+    from evenhand.engines.parquet import find_files, parquet_chunks
 
     settings.check_chunks("numpy", "a table in files")
     sensitive = (
         [sensitive_features] if isinstance(sensitive_features, str) else [*sensitive_features]
     )
     files = find_files(path)
-    parts, inputs = parquet_parts(files, label, sensitive, columns, sample_weight)
-    facts, names = reduce(add, (part_facts(p.read()) for p in parts)), np.array(inputs, object)
+    parts, inputs = parquet_chunks(files, label, sensitive, columns, sample_weight)
+    facts, names = reduce(add, (chunk_facts(p.read()) for p in parts)), np.array(inputs, object)
     coding, rows = code_chunks(settings, facts, weighted=sample_weight is not None, names=names)
     return rows._replace(source=StreamRows(parts, facts, coding, len(inputs))), names

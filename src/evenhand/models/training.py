@@ -23,12 +23,12 @@ from evenhand.core.trajectory import Trajectory
 from evenhand.core.updates import RULES, power_schedule
 from evenhand.engines.memory import MemoryRows
 from evenhand.engines.threads import cores
-from evenhand.frontier.choice import Answers, Choice, answer, certificate
+from evenhand.frontier.choice import Answers, Choice, answer, guaranteed_choice
 from evenhand.frontier.held_out import HeldOut, candidates, count_rows, pool_folds
 from evenhand.frontier.points import Frontier
 from evenhand.frontier.splits import (
-    check_held,
-    check_part,
+    check_fitted,
+    check_held_out,
     check_unweighted,
     rows_of,
     split_folds,
@@ -137,7 +137,7 @@ class Fit:
         if self.delta is None or self.held_out is None:
             return self.answers.choose(level)
         moved, target = level != self.target.level, self.target.at(level)
-        return certificate(self.answers, self.held_out, target, self.delta, moved=moved)
+        return guaranteed_choice(self.answers, self.held_out, target, self.delta, moved=moved)
 
     def undefined(self) -> str:
         """Say of which group a rate is undefined whatever the classifier, if there is one."""
@@ -373,9 +373,9 @@ def _parts(
                 f"cv={settings.cv} has a fold without rows: there are {n} rows; bring more, or use "
                 "fewer folds."
             )
-        check_part(rows.z[fitted], rows.y[fitted], names)
+        check_fitted(rows.z[fitted], rows.y[fitted], names)
         if place != "crossfit":
-            check_held(rows.z[held], rows.groups.tolist())
+            check_held_out(rows.z[held], rows.groups.tolist())
     return parts
 
 
@@ -404,9 +404,9 @@ def _shares(
                 raise ValueError(f"no row is left {what}; bring more rows, or split otherwise.")
             z, y = np.divmod(np.flatnonzero(size), len(names[1]))
             if what == "to fit to":
-                check_part(z, y, names)
+                check_fitted(z, y, names)
             elif n == 1:
-                check_held(z, rows.groups.tolist())
+                check_held_out(z, rows.groups.tolist())
     return parts
 
 

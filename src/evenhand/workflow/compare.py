@@ -146,10 +146,11 @@ def compare_methods(
 def _plain_error(text: str) -> str:
     """Say why a method was left out without the name of an error's type."""
     text = re.sub(
-        r"(?:ValueError: )?sensitive_features has (\d+) groups: .*; two are compared",
+        r"(?:InputError: )?sensitive_features has (\d+) groups: .*; two are compared",
         r"compares two groups only, and the table has \1",
         text,
-    ).replace("ValueError: ", "")
+    )
+    text = re.sub("(?:Input|Value)Error: ", "", text)
     return text.replace("the first said: compares", "the first compares")
 
 

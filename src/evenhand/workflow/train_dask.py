@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenhand.core.rows import Share
-from evenhand.engines.chunks import Part
+from evenhand.engines.chunks import Chunk
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import code_chunks
@@ -178,8 +178,8 @@ def _fit_encoder(
 class Encoded(NamedTuple):
     """What becomes of a piece: rows to fit to, rows to test on, a mark of its values."""
 
-    train: Part
-    test: Part
+    train: Chunk
+    test: Chunk
     mark: str
 
 
@@ -196,7 +196,7 @@ def _encode(piece: Piece, about: tuple[TableEncoder, Columns, Key, Share]) -> En
         X = _inputs(encoder, frame, known.kept, piece.start)
     else:
         X = np.empty((0, len(encoder.get_feature_names_out())))
-    train, test = (Part(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
+    train, test = (Chunk(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
     return Encoded(train, test, mark.hexdigest())
 
 
@@ -213,7 +213,7 @@ def _inputs(encoder: TableEncoder, frame: pd.DataFrame, kept: NDArray[np.bool_],
         raise CellError(before, row, error.after) from None
 
 
-def _part(encoded: Encoded, name: str) -> Part:
+def _part(encoded: Encoded, name: str) -> Chunk:
     return getattr(encoded, name)
 
 

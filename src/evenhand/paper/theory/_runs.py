@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from evenhand.core.solvers import FloatArray, Iteration, Problem
+from evenhand.core.arrays import FloatArray
+from evenhand.core.solvers import Iteration, Problem
 from evenhand.core.updates import modified, power_schedule
 from evenhand.paper.theory._bounds import Constants, check_schedule
 from evenhand.paper.theory._optima import at_best_response
