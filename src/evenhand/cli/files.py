@@ -11,7 +11,6 @@ from typing import Any
 
 from evenhand._atomic import write_atomically
 from evenhand.cli import options as opt
-from evenhand.workflow.wording import as_options
 
 
 def read_file(path: str, delimiter: str | None, encoding: str | None) -> Any:
@@ -66,16 +65,10 @@ def load(path: Path, *, whole: bool = False) -> Any:
 
 @contextmanager
 def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Catch what the library warns of, for :func:`notes_of`."""
+    """Catch what the library warns of, for :func:`evenhand.cli.wording.notes_of`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
-
-
-def notes_of(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Give warnings that are meant for users, each once."""
-    meant = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
-    return list(dict.fromkeys(meant))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ import typer
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, load, notes_of, write_text
+from evenhand.cli.files import caught_warnings, check_writable, load, write_text
 from evenhand.cli.shell import (
     command,
     command_line,
@@ -23,6 +23,7 @@ from evenhand.cli.shell import (
     reached,
     show,
 )
+from evenhand.cli.wording import notes_of, spell
 
 # What of a summary is about its frontier.
 ABOUT_FRONTIER = (
@@ -50,7 +51,7 @@ def frontier(
         from evenhand.workflow.summary import summarise
 
         saved = load(model, whole=True)
-        summary = summarise(saved)
+        summary = summarise(saved, spell)
         if picture is not None:
             check_writable(picture, model)
             _draw(saved.model[-1], picture)
@@ -107,7 +108,7 @@ def pick(
         told = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
         with caught_warnings() as caught:
             moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **told})
-        summary = summarise(moved)
+        summary = summarise(moved, spell)
         persist.save_model(moved.model, out, facts=moved.facts)
     notes = notes_of(caught)
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out), "notes": notes}
@@ -237,7 +238,7 @@ def report(
         from evenhand.workflow.summary import summarise
 
         check_writable(out, model)
-        summary = summarise(load(model, whole=True))
+        summary = summarise(load(model, whole=True), spell)
         write_text(out, reports.render(summary))
     about = {key: summary[key] for key in ("favourable_answer", "needs_group", "group_use")}
 

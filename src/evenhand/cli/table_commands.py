@@ -11,6 +11,7 @@ import typer
 from evenhand.cli import options as opt
 from evenhand.cli.files import check_writable, read_file, write_table
 from evenhand.cli.shell import command, finish, plain_errors, printed, show
+from evenhand.cli.wording import spell
 
 
 @command(
@@ -143,6 +144,7 @@ def compare(
             na=na,
             keep_na=keep_na or [],
             verbose=0 if as_json or not sys.stderr.isatty() else 1,
+            spell=spell,
         )
         if out is not None:
             write_table(out, table)

@@ -12,8 +12,9 @@ import typer.core
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, notes_of, read_file, title_of
+from evenhand.cli.files import caught_warnings, check_writable, read_file, title_of
 from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
+from evenhand.cli.wording import notes_of, spell
 
 # What --dask means without an address.
 HERE = "here"
@@ -233,7 +234,7 @@ def _write(saved: Any, out: Path, page: Path | None) -> dict[str, Any]:
     from evenhand.views.report import render
     from evenhand.workflow.summary import summarise
 
-    summary = summarise(saved)
+    summary = summarise(saved, spell)
     text = render(summary).encode()
     files = [] if page is None else [(page, lambda handle: handle.write(text))]
     write_atomically(out, model_writer(saved.model, facts=saved.facts), *files)

@@ -30,7 +30,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from evenhand._extras import documented
-from evenhand._sklearn import HasMethods, Interval, safe_indexing
+from evenhand._sklearn import ChecksParameters, HasMethods, Interval, safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.engines.coding import joined
 from evenhand.models.boosted_columns import BoostedColumns, check_scorer
 from evenhand.models.card import ShowsSummary
@@ -60,13 +61,13 @@ def _check_kinds(X: pd.DataFrame) -> None:
         if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
     }
     if others:
-        named = joined([f"{name!r} ({dtype})" for name, dtype in others.items()], 10)
-        many = len(others) > 1
-        raise ValueError(
-            f"column{'s' * many} {named} of X {'are' if many else 'is'} neither numbers nor "
-            f"categories; make text categories with X.astype(dict.fromkeys({[*others]!r}, "
-            "'category')), or use fair_pipeline(...), a FairClassifier that takes tables as they "
-            "come."
+        raise InputError(
+            "neither_numbers_nor_categories",
+            "not all columns of X are numbers or categories: {described}; make text categories "
+            "with X.astype(dict.fromkeys({columns!r}, 'category')), or use fair_pipeline(...), a "
+            "FairClassifier that takes tables as they come.",
+            described=joined([f"{name!r} is {dtype}" for name, dtype in others.items()], 10),
+            columns=[*others],
         )
 
 
@@ -76,7 +77,7 @@ X : array-like or DataFrame of shape (n_samples, n_features)
     Inputs.
 """)
 @dataclass(eq=False, repr=False)
-class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
+class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, BaseEstimator):
     r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
 
     Two boosted models, of the label and of the group given X, are fitted K times, each time without
@@ -316,13 +317,17 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         for name in sorted(shared):
             value, default = getattr(engine, name), getattr(usual, name)
             if not (isinstance(value, type(default)) and value == default):
-                raise ValueError(
-                    f"classifier has {name}={value!r}; give {name} to FairBoostedClassifier itself."
+                raise InputError(
+                    "parameter_of_engine",
+                    "classifier has {parameter}; give {name} to FairBoostedClassifier itself.",
+                    parameter=Parameter(name, value),
+                    name=name,
                 )
         if engine.group_cuts:
-            raise ValueError(
+            raise InputError(
+                "boosted_group_cuts",
                 "classifier has group_cuts=True, which needs the group to predict; "
-                "FairBoostedClassifier does without it: use FairClassifier itself."
+                "FairBoostedClassifier does without it: use FairClassifier itself.",
             )
         engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
         engine.settings()  # its errors come before long work

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._sklearn import safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows
 
 __all__ = ["BoostedColumns", "check_scorer", "deal_folds", "default_booster", "probability_columns"]
@@ -87,9 +88,13 @@ def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) 
         except ValueError as error:
             if len(index) >= FEW_ROWS:
                 raise
-            raise ValueError(
-                f"the booster cannot be fitted to {len(index)} of the {len(kept)} rows; bring more "
-                f"rows, or use FairClassifier. (It says: {error})"
+            raise InputError(
+                "too_few_rows_for_booster",
+                "the booster cannot be fitted to {n} of the {n_rows} rows; bring more rows, or use "
+                "FairClassifier. (It says: {error})",
+                n=len(index),
+                n_rows=len(kept),
+                error=str(error),
             ) from error
     return FoldModels(*models)
 
@@ -97,13 +102,17 @@ def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) 
 def check_scorer(scorer: Any, name: str) -> None:
     """Refuse a scorer that gives no scores or is not fitted."""
     if not (hasattr(scorer, "decision_function") or hasattr(scorer, "predict_proba")):
-        raise ValueError(f"{name} has neither decision_function nor predict_proba.")
+        raise InputError(
+            "no_scores", "{scorer} has neither decision_function nor predict_proba.", scorer=name
+        )
     if hasattr(scorer, "fit"):
         try:
             check_is_fitted(scorer)
         except NotFittedError:
-            raise ValueError(
-                f"{name} is not fitted, and is never fitted here; fit it first, on other rows."
+            raise InputError(
+                "scorer_not_fitted",
+                "{scorer} is not fitted, and is never fitted here; fit it first, on other rows.",
+                scorer=name,
             ) from None
 
 
@@ -115,12 +124,20 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
         scores = np.asarray(scorer.predict_proba(X), dtype=np.float64)
         scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
     if scores.shape != (X.shape[0],):
-        raise ValueError(
-            f"{name} gave scores of shape {scores.shape} for {X.shape[0]} rows; one score per row "
-            "is needed, as two-class estimators give."
+        raise InputError(
+            "scores_of_other_shape",
+            "{scorer} gave scores of shape {shape} for {n_rows} rows; one score per row is needed, "
+            "as two-class estimators give.",
+            scorer=name,
+            shape=scores.shape,
+            n_rows=X.shape[0],
         )
     if not np.isfinite(scores).all():
-        raise ValueError(f"{name} gave scores that are NaN or infinite; they cannot be a column.")
+        raise InputError(
+            "infinite_scores",
+            "{scorer} gave scores that are NaN or infinite; they cannot be a column.",
+            scorer=name,
+        )
     return scores
 
 
@@ -196,8 +213,12 @@ class BoostedColumns:
     def _check_folds(self, rows: CodedRows, where: str) -> None:
         """Refuse folds that are empty or whose models would not know all labels and groups."""
         if len(rows.y) < self.n_folds:
-            raise ValueError(
-                f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows{where}."
+            raise InputError(
+                "more_folds_than_rows",
+                "{n_folds}, but there are only {n} rows{where}.",
+                n_folds=Parameter("n_folds", self.n_folds),
+                n=len(rows.y),
+                where=where,
             )
         levels = (("label", rows.classes), ("group", rows.groups))
         for (what, names), (code, known) in zip(levels, _targets(rows), strict=True):
@@ -206,7 +227,14 @@ class BoostedColumns:
             few = np.flatnonzero(seen.sum(axis=0) < 2)
             if len(few):
                 n = int(np.sum(code == few[0]))
-                raise ValueError(
-                    f"{what} '{names[few[0]]}' has {n} row{'s' * (n != 1)}{where}, too few for "
-                    f"{self.n_folds} folds: models fitted without that fold would not know it."
+                raise InputError(
+                    "too_few_rows_for_folds",
+                    "{what} '{value}' has {n} row{s}{where}, too few for {n_folds} folds: models "
+                    "fitted without that fold would not know it.",
+                    what=what,
+                    value=names.tolist()[few[0]],
+                    n=n,
+                    s="s" * (n != 1),
+                    where=where,
+                    n_folds=self.n_folds,
                 )

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from evenhand._sklearn import check_sample_weight, safe_indexing
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import check_missing, crossed, only_text, rising
 from evenhand.core.rows import Rows
 from evenhand.engines.chunks import check_columns, check_numbers, check_weight_range, column_sizes
@@ -50,7 +51,7 @@ __all__ = [
 
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
-# Rows of which none may be alike if it is worth looking for such rows among all.
+# Sample size for the test whether merging duplicate rows can pay.
 SAMPLE_ROWS = 1 << 14
 # Rows compared at once when alike ones are merged.
 CHECK_ROWS = 8192
@@ -91,21 +92,27 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     It holds the groups, unless ``fit`` was given others.
     """
     if where is None and sensitive_features is None:
-        raise ValueError(
+        raise InputError(
+            "no_groups",
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) when making the classifier: sensitive_features=..."
+            "(or a function of X) when making the classifier: sensitive_features=...",
         )
     if where is None or callable(where):
         return None
-    named = isinstance(where, str)
-    if named and sensitive_features is not None and where not in getattr(X, "columns", ()):
+    by_name = isinstance(where, str)
+    if by_name and sensitive_features is not None and where not in getattr(X, "columns", ()):
         return None
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:
         return None  # scikit-learn's checks refuse it
-    column = _named_column(X, str(where)) if named else int(where)
+    column = _named_column(X, str(where)) if by_name else int(where)
     if not -shape[1] <= column < shape[1]:
-        raise ValueError(f"sensitive_features={where} is no column of X, which has {shape[1]}.")
+        raise InputError(
+            "unknown_column_index",
+            "{where} is no column of X, which has {n}.",
+            where=Parameter("sensitive_features", where),
+            n=shape[1],
+        )
     return int(column) % int(shape[1])
 
 
@@ -131,10 +138,16 @@ def _check_label_values(values: NDArray[Any]) -> None:
     """Refuse distinct labels that are no plain values, or of several types."""
     kinds = {type(value) for value in values}
     if tuple in kinds:
-        raise ValueError("y has several values in a row, in tuples; give one label per row.")
+        raise InputError(
+            "labels_in_tuples", "y has several values in a row, in tuples; give one label per row."
+        )
     rising(values, "y")
     if bool in kinds and len(kinds) > 1:
-        raise ValueError(f"y mixes types ({joined(sorted(k.__name__ for k in kinds))}); use one.")
+        raise InputError(
+            "mixed_booleans",
+            "y mixes types ({types}); use one.",
+            types=joined(sorted(k.__name__ for k in kinds)),
+        )
     for value in values:
         str(value).encode()
 
@@ -149,7 +162,9 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
         return None, None
     given = np.asarray(sample_weight)
     if given.dtype.kind in "biuf" and not given.any():
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
+        raise InputError(
+            "zero_weights", "sample_weight is zero for every row; at least one must count."
+        )
     if given.dtype.kind not in "biuf" and given.ndim == 1:
         check_numbers(given, "sample_weight")
     weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -192,24 +207,30 @@ def find_groups(
 def _check_length(values: pd.Series, n_rows: int) -> None:
     """Refuse groups of other rows than X has."""
     if len(values) != n_rows:
-        raise ValueError(
-            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-            "rows."
+        raise InputError(
+            "unequal_lengths",
+            "sensitive_features has {n} rows, X has {n_rows}; they must be the same rows.",
+            n=len(values),
+            n_rows=n_rows,
         )
 
 
 def _named_column(X: Any, name: str) -> int:
     names = list(getattr(X, "columns", []))
     if not names:
-        raise ValueError(
-            f"sensitive_features={name!r} names a column, but X has no column names; an earlier "
-            "step may have dropped them: call set_output(transform='pandas') on it, or give the "
-            "column's index."
+        raise InputError(
+            "no_column_names",
+            "{where} names a column, but X has no column names; an earlier step may have dropped "
+            "them: call set_output(transform='pandas') on it, or give the column's index.",
+            where=Parameter("sensitive_features", name),
         )
     if name not in names:
-        raise ValueError(
-            f"X has no column {name!r}, which sensitive_features names; earlier steps must keep "
-            f"it. X has {listed(names, 10)}."
+        raise InputError(
+            "no_sensitive_column",
+            "X has no column {column!r}, which sensitive_features names; earlier steps must keep "
+            "it. X has {columns}.",
+            column=name,
+            columns=listed(names, 10),
         )
     return names.index(name)
 
@@ -232,7 +253,10 @@ def blank_groups(X: Any, column: int | None) -> Any:
 def check_not_alone(X: Any) -> None:
     """Refuse a table of which the group column is the only one."""
     if X.shape[1] == 1:
-        raise ValueError("X has no column but the sensitive one; there is nothing to learn from.")
+        raise InputError(
+            "only_sensitive_column",
+            "X has no column but the sensitive one; there is nothing to learn from.",
+        )
 
 
 def find_no_numbers(X: Any) -> tuple[Any, str] | None:
@@ -341,9 +365,11 @@ def code_rows(
     else:
         values, quantity, edges = in_bins(groups, bins, weight)
     if len(values) != X.shape[0]:
-        raise ValueError(
-            f"sensitive_features gave {len(values)} groups for {X.shape[0]} rows; it must give one "
-            "each."
+        raise InputError(
+            "groups_of_other_rows",
+            "sensitive_features gave {n} groups for {n_rows} rows; it must give one each.",
+            n=len(values),
+            n_rows=X.shape[0],
         )
     labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
     options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
@@ -364,8 +390,10 @@ def code_known_groups(
 ) -> NDArray[np.intp]:
     """Index of each row's group among those seen in ``fit``; small ones have the last of all."""
     if sensitive_features is None:
-        raise ValueError(
-            f"{name} needs the group of each row to predict: pass sensitive_features=..."
+        raise InputError(
+            "group_needed",
+            "{name} needs the group of each row to predict: pass sensitive_features=...",
+            name=name,
         )
     values = crossed(sensitive_features, "sensitive_features")
     check_missing(values, "sensitive_features", "a group is never guessed")
@@ -381,9 +409,14 @@ def code_known_groups(
         codes = codes.fillna(crossed(sensitive_features, "sensitive_features", ", ").map(index))
     if codes.isna().any():
         unknown = values[codes.isna()].tolist()[0]
-        raise ValueError(
-            f"sensitive_features has the group {named(unknown)}, which fit did not see; it saw "
-            f"{listed(index)}."
+        raise InputError(
+            "unknown_group",
+            "{groups} has the group {shown}, which the training data did not have; they had "
+            "{known}.",
+            groups=Parameter("sensitive_features"),
+            group=unknown,
+            shown=named(unknown),
+            known=listed(index),
         )
     return codes.to_numpy(dtype=np.intp)
 
@@ -430,8 +463,15 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     small = varying & ~large
     few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
     warn(
-        f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
-        f"{listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
-        "instance with StandardScaler; evenhand does not do it for you.",
-        UserWarning,
+        InputWarning(
+            "unlike_scales",
+            "standard deviations of the columns of X differ by a factor of {factor:.3g}: {named} "
+            "{are} {size}. Scale them first, for instance with StandardScaler; evenhand does not "
+            "do it for you.",
+            factor=high / low,
+            columns=names[few].tolist(),
+            named=listed(names[few]),
+            are="is" if few.sum() == 1 else "are",
+            size=size,
+        )
     )

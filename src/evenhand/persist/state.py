@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from evenhand.core.errors import InputWarning
 from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.bounds import BOUND, BOUNDS
 from evenhand.frontier.choice import answer
@@ -313,7 +314,9 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         trajectory=Trajectory(target.rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
-        trouble="" if state["converged"] else "the fit did not converge",
+        trouble=None
+        if state["converged"]
+        else InputWarning("no_convergence", "it did not converge"),
     )
     check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)
     if "held_out" in state:

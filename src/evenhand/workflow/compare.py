@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from evenhand.core.errors import InputWarning, Spelling
 from evenhand.core.groups import group_codes
 from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
@@ -26,7 +27,6 @@ from evenhand.workflow.labels import (
     labelled_rows,
     warn_of_alike,
 )
-from evenhand.workflow.wording import as_options
 
 __all__ = ["compare_methods", "dataset_frame", "dataset_list"]
 
@@ -57,6 +57,7 @@ def compare_methods(
     na: Sequence[str] | None = None,
     keep_na: Sequence[str] = (),
     verbose: int = 0,
+    spell: Spelling = str,
 ) -> pd.DataFrame:
     """Compare evenhand with other methods on a table's rows.
 
@@ -75,6 +76,8 @@ def compare_methods(
         Names in :data:`evenhand.peers.PEERS`; those that are quick by default.
     taus, notion, splits, jobs, seed, verbose
         As of :func:`evenhand.peers.compare`.
+    spell : callable, default=str
+        How notes and errors write a :class:`~evenhand.core.errors.Parameter`.
 
     Returns
     -------
@@ -109,7 +112,11 @@ def compare_methods(
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(table, y).plans_
-    notes = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
+    notes = [
+        w.message.sentence(spell) if isinstance(w.message, InputWarning) else str(w.message)
+        for w in caught
+        if issubclass(w.category, UserWarning)
+    ]
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.errors import Spelling
 from evenhand.core.notions import notion_name
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.core.targets import Target
@@ -16,18 +17,19 @@ from evenhand.persist.model_file import SavedModel
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
-from evenhand.workflow.wording import as_options
 
 __all__ = ["summarise"]
 
 
-def summarise(saved: SavedModel) -> dict[str, Any]:
+def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     """Give what a report needs to know of a saved model, as plain values.
 
     Parameters
     ----------
     saved : SavedModel
         What :func:`train` gave or :func:`evenhand.persist.model_file.load_model` loaded.
+    spell : callable, default=str
+        How advice on a column writes a :class:`~evenhand.core.errors.Parameter`.
 
     Returns
     -------
@@ -236,7 +238,6 @@ def _decisions(
         if d["column"] == label:
             d |= {"kind": "label", "action": "what is predicted"}
             continue
-        d["action"] = as_options(d["action"])
         if d["column"] in sensitive and pipeline[-1].needs_group:
             own = "each group has its own cut: needed to predict"
             dropped = d["kind"] == "dropped"
