@@ -82,7 +82,7 @@ def passing_functions(trees, makers):
 def collect(trees):
     """Give the template of each code, and what breaks the rules."""
     classes, texts = message_classes(trees), constants(trees)
-    makers = {name: 0 for name in classes} | passing_functions(trees, classes)
+    makers = dict.fromkeys(classes, 0) | passing_functions(trees, classes)
     templates, faults = {}, []
 
     def text(node):
@@ -132,11 +132,10 @@ def docstrings(tree):
 def options_named(trees):
     """Give where a text names an option of the command outside the command."""
     for path, tree in trees.items():
-        hidden = docstrings(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if node not in hidden and OPTION.search(node.value):
-                    yield f"{path}:{node.lineno}: {OPTION.search(node.value)[0]}…"
+        texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant))
+        for node in set(texts) - docstrings(tree):
+            if isinstance(node.value, str) and OPTION.search(node.value):
+                yield f"{path}:{node.lineno}: {OPTION.search(node.value)[0]}…"
 
 
 def plain_errors(trees):
