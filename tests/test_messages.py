@@ -9,9 +9,9 @@ from helpers import ROOT, raises
 from evenhand.core.errors import InputError, InputWarning, Message, Parameter
 
 # Packages whose errors and warnings all carry data.
-CARRY_DATA = {"models"}
+CARRY_DATA = {"_atomic", "_extras", "_sklearn", "cli", "models", "persist"}
 # Packages whose texts name no option: all but the command, and the laboratory that it runs.
-NAME_NO_OPTION = {"models", "persist"}
+NAME_NO_OPTION = {"_atomic", "_extras", "_sklearn", "models", "persist"}
 # Errors that carry none: of whom nothing is wrong that a user could mend.
 PLAIN = set()
 

@@ -12,6 +12,7 @@ from evenhand.cli import options as opt
 from evenhand.cli.files import check_writable, read_file, write_table
 from evenhand.cli.shell import command, finish, plain_errors, printed, show
 from evenhand.cli.wording import spell
+from evenhand.core.errors import InputError
 
 
 @command(
@@ -124,8 +125,7 @@ def compare(
 
         if out is not None:
             check_writable(out, file)
-        if jobs == 0:
-            raise ValueError("--jobs 0; give a number of splits at a time, or -1.")
+        opt.check_jobs(jobs)
         table = compare_methods(
             read_file(file, delimiter, encoding),
             label=label,
@@ -173,16 +173,15 @@ def datasets(
     """
     with plain_errors():
         from evenhand.tables.write import write_chunks
-        from evenhand.workflow.compare import dataset_frame, dataset_list
+        from evenhand.workflow.compare import check_dataset, dataset_frame, dataset_list
 
-        known = dataset_list()
+        records = dataset_list()
         if name is None:
-            show(as_json, known, lambda view: view.show_datasets(known))
+            show(as_json, records, lambda view: view.show_datasets(records))
             return
-        if name not in (names := [d["name"] for d in known]):
-            raise ValueError(f"there is no dataset {name!r}; there are {', '.join(names)}.")
+        check_dataset(name)
         if out is None:
-            raise ValueError(f"say where to write {name} to: -o {name}.csv.")
+            raise InputError("no_output", "say where to write {name} to: -o {name}.csv.", name=name)
         if str(out) == "-":
             frame = dataset_frame(name)
             with printed():

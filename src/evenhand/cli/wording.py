@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from evenhand.core.errors import Message, Parameter
 
-__all__ = ["notes_of", "say", "spell"]
+__all__ = ["say", "spell"]
 
 # Parameters of the library, and the options that they come from.
 OPTIONS = {
@@ -95,9 +94,3 @@ def _texts(name: str, value: Any) -> list[str]:
 def say(message: BaseException) -> str:
     """Give an error's or a warning's sentence, spelled for the command."""
     return message.sentence(spell) if isinstance(message, Message) else str(message)
-
-
-def notes_of(caught: Iterable[warnings.WarningMessage]) -> list[str]:
-    """Give warnings that are meant for users, each once."""
-    meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
-    return list(dict.fromkeys(say(w) for w in meant if isinstance(w, Warning)))

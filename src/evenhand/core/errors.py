@@ -5,12 +5,11 @@ which the same parameter is an option, has the sentence made anew with its own s
 (:meth:`Message.sentence`). Nobody searches a sentence for names.
 """
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-__all__ = ["InputError", "InputWarning", "Message", "Parameter", "Spelling"]
+__all__ = ["InputError", "InputWarning", "Message", "Parameter", "Spelling", "sentences"]
 
 
 class Parameter(NamedTuple):
@@ -27,7 +26,8 @@ class Parameter(NamedTuple):
     value: Any = ...
 
     def __str__(self) -> str:
-        value = self.value.item() if isinstance(self.value, np.generic) else self.value
+        # A NumPy scalar is written as the number that it is.
+        value = self.value.item() if getattr(self.value, "shape", None) == () else self.value
         return self.name if value is ... else f"{self.name}={value!r}"
 
 
@@ -77,6 +77,13 @@ class Message:
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers of Dask and joblib send their errors home.
         return _remade, (type(self), self.code, self.template, self.data)
+
+
+def sentences(caught: Iterable[warnings.WarningMessage], spell: Spelling = str) -> list[str]:
+    """Give what warnings for users say, each once, as ``warnings.catch_warnings`` recorded them."""
+    meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
+    said = [w.sentence(spell) if isinstance(w, Message) else str(w) for w in meant]
+    return list(dict.fromkeys(said))
 
 
 def _remade(cls: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:
