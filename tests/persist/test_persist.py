@@ -580,7 +580,7 @@ class TestBombs:
             members["model.json"] = members["model.json"].replace(b'"XX"', data)
 
         coded = data.isascii() and b"\0" not in data
-        reason = "half_a_character_in_file" if coded else "UnicodeDecodeError"
+        reason = "half_character_in_file" if coded else "UnicodeDecodeError"
         refused(rewritten(saved, groups), tmp_path, reason)
         manifest = b'{"format": "evenhand-model", "format_version": ' + data + b"}"
         change = put("manifest.json", manifest if b"\0" not in data else data)
@@ -888,7 +888,7 @@ class TestSaving:
             model.fit(X[["age"]] / 10, labels, sensitive_features=X["sex"])
         assert str(error.value).isascii()
         model.set_params(pos_label=0).fit(X[["age"]] / 10, y, sensitive_features=X["sex"])
-        with raises("half_character") as error:
+        with raises("unsavable_text") as error:
             save_model(model, tmp_path / "m", facts={"title": "a\ud800"})
         assert "a\ud800" in error.value.data["near"]
 

@@ -82,7 +82,7 @@ def pack(state: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits) -> io.B
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end + 20]
         raise InputError(
-            "half_character",
+            "unsavable_text",
             "{near!r} has a character that no file can hold; rename that group, label or column.",
             near=near,
         ) from None
@@ -238,7 +238,7 @@ def _parse_json(data: bytes) -> Any:
     """Read JSON in UTF-8, as it is written, without half a character, which nothing can show."""
     text = data.decode()
     half = any(match[1] for match in SURROGATES.finditer(text))
-    refuse(half, "half_a_character_in_file", "its text has half a character")
+    refuse(half, "half_character_in_file", "its text has half a character")
     return json.loads(text)
 
 
