@@ -758,7 +758,7 @@ class TestWordsOfOptions:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--method", "magic"], "--method magic; use one of 'evenhand', "),
+            (["--method", "magic"], "--method magic is not known; use one of 'evenhand', "),
             (["--notion", "justice"], "--notion justice; use one of 'statistical_parity', "),
             (["--jobs", "0"], "--jobs 0; give a number of jobs at a time, or -1"),
         ],

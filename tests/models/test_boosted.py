@@ -525,7 +525,7 @@ class TestBadInput:
             fit(X, y, z[:-1])
         with raises("only_sensitive_column"):
             boosted(sensitive_features=0).fit(z[:, None], y)
-        with raises("no_sensitive_column", column="age"):
+        with raises("lost_sensitive_column", column="age"):
             boosted(sensitive_features="age").fit(frame, y)
         with pytest.raises(ValueError, match="features"):
             fit(X, y, z).predict(X[:, :3])

@@ -587,7 +587,7 @@ class TestBadInput:
         X, y, z = make_problem()
         with raises("no_column_names", where=("sensitive_features", "sex")):
             FairClassifier(sensitive_features="sex").fit(X, y)
-        with raises("no_sensitive_column", column="sex", columns="'a', 'b', 'c', 'd', 'e'"):
+        with raises("lost_sensitive_column", column="sex", columns="'a', 'b', 'c', 'd', 'e'"):
             FairClassifier(sensitive_features="sex").fit(pd.DataFrame(X, columns=[*"abcde"]), y)
         with raises("unknown_column_index", where=("sensitive_features", 7), n=5):
             FairClassifier(sensitive_features=7).fit(X, y)

@@ -226,7 +226,7 @@ def _named_column(X: Any, name: str) -> int:
         )
     if name not in names:
         raise InputError(
-            "no_sensitive_column",
+            "lost_sensitive_column",
             "X has no column {column!r}, which sensitive_features names; earlier steps must keep "
             "it. X has {columns}.",
             column=name,

@@ -92,9 +92,9 @@ def compare_methods(
     if unknown:
         raise InputError(
             "unknown_method",
-            "{methods}; use one of {known}.",
+            "{methods} is not known; use one of {names}.",
             methods=Parameter("methods", unknown[:1]),
-            known=", ".join(map(repr, PEERS)),
+            names=", ".join(map(repr, PEERS)),
         )
     check_roles(label, sensitive)
     columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
@@ -192,9 +192,9 @@ def check_dataset(name: str) -> None:
     if name not in DATASETS:
         raise InputError(
             "unknown_dataset",
-            "there is no dataset {name!r}; there are {known}.",
+            "there is no dataset {name!r}; there are {names}.",
             name=name,
-            known=", ".join(DATASETS),
+            names=listed(list(DATASETS)),
         )
 
 
