@@ -110,9 +110,9 @@ def pick(
         saved = load(model, whole=True)
         goal = opt.parse_target(tau[0])
         steps = f"{saved.facts['command']}\n{command_line()}".strip()
-        told = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
+        history = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
         with caught_warnings() as caught:
-            moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **told})
+            moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **history})
         summary = summarise(moved, spell)
         persist.save_model(moved.model, out, facts=moved.facts)
     notes = sentences(caught, spell)

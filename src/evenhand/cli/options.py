@@ -167,8 +167,8 @@ Dask = Annotated[
     typer.Option(
         metavar="[ADDRESS]",
         help=(
-            "Train where Dask's workers are: those of the scheduler at an address such as "
-            "tcp://10.0.0.1:8786, or without one as many as this machine has cores."
+            "Train where Dask's workers are: with the scheduler at an address such as "
+            "tcp://10.0.0.1:8786, or without one on this machine, a worker for each core."
         ),
     ),
 ]
@@ -222,7 +222,7 @@ def parse_target(tau: float) -> float:
 
 
 def parse_bins(texts: list[str] | None) -> Any:
-    """Tell bins from texts such as 30,45,60, or those of each column from age=30,45,60."""
+    """Read bins from texts such as 30,45,60, or the bins of each column from age=30,45,60."""
     by_column = {}
     for text in texts or []:
         column, named, bins = text.rpartition("=")

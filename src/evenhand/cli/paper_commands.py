@@ -83,8 +83,8 @@ def _show_verdicts(verdicts: list[Verdict], folder: Path, quick: bool) -> None:
             what = "" if single else f"{reading}: "
             text.append(f"\n{what}{verdict.findings[reading].value}", style="dim")
         color = _COLORS.get(verdict.verdict, "cyan")
-        found = Text(verdict.verdict, style=color)
-        table.add_row(str(number), text, found, verdict.experiment)
+        judged = Text(verdict.verdict, style=color)
+        table.add_row(str(number), text, judged, verdict.experiment)
     console = Console()
     console.print(table)
     console.print(f"{tally(verdicts)}.", markup=False)

@@ -29,7 +29,7 @@ def audit(
     favourable_label: Annotated[
         str | None,
         typer.Option(
-            help="The favourable value of --label, where that of --prediction is another.",
+            help="The favourable value of --label, if it is not the one of --prediction.",
             show_default="the same as of the prediction",
         ),
     ] = None,
@@ -60,7 +60,7 @@ def audit(
     with plain_errors("Nothing was written."):
         from evenhand.workflow.audit import audit as audit_table
 
-        found = audit_table(
+        summary = audit_table(
             read_file(file, delimiter, encoding),
             label=label,
             prediction=prediction,
@@ -75,8 +75,8 @@ def audit(
             tau=opt.parse_target(tau),
             min_group_size=min_group_size,
         )
-    show(as_json, found, lambda view: view.show_audit(found))
-    finish(found["passed"])
+    show(as_json, summary, lambda view: view.show_audit(summary))
+    finish(summary["passed"])
 
 
 @command(

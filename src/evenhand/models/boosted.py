@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -86,7 +85,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     .. math:: \phi(x_i) = \big(\operatorname{logit} p_{-i},\; p_{-i},\; q_{-i}\big)(x_i), \qquad
         p \approx P(y{=}1 \mid x),\quad q_k \approx P(z{=}k \mid x),
 
-    those of a new row are the mean over all K models. Standardised, they are the inputs of a
+    and the columns of a new row are the mean over all K models. Standardised, they are inputs of a
     :class:`~evenhand.FairClassifier`: solver, frontier and selection are its own. Its score being
     linear, the mean over the columns of the K models is the mean over the K scores.
 
@@ -290,10 +289,10 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             if len(held):
                 others = maker(safe_indexing(X, rest.X[:, 0]))
                 scaled = maker.scale(others)
-            if not kept:  # a cross-fit makes others later, of which only the counts are needed
-                folds, every = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
-                folds[fitted], every[fitted], every[held] = maker.folds, columns, others
-                kept.append((maker, folds, every))
+            if not kept:  # a cross-fit makes others later, and needs only their counts
+                folds, made = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
+                folds[fitted], made[fitted], made[held] = maker.folds, columns, others
+                kept.append((maker, folds, made))
             inputs = np.arange(columns.shape[1])
             return (
                 part._replace(X=maker.scale(columns), inputs=inputs),
@@ -456,5 +455,5 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         ndarray of shape (n_samples, 2)
             Columns in the order of ``classes_``.
         """
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
+        columns = self.columns(X)
+        return self.classifier_.predict_proba(columns)

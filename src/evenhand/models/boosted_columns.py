@@ -73,15 +73,15 @@ def probability_columns(label: FloatArray, group: FloatArray, *, interactions: b
 
 
 def _targets(rows: CodedRows) -> list[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
-    """Give what is modelled, label and group, and of which rows: small groups are not guessed."""
+    """Give what is modelled, label and group, and the rows that have it: no small groups."""
     return [(rows.y, np.ones(len(rows.y), dtype=bool)), (rows.z, rows.z < len(rows.groups))]
 
 
 def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) -> FoldModels:
     """Fit a clone of the booster for label and group on some of the rows."""
     models = []
-    for target, known in _targets(rows):
-        index = np.flatnonzero(kept & known)
+    for target, has_target in _targets(rows):
+        index = np.flatnonzero(kept & has_target)
         extra = {} if rows.weight is None else {"sample_weight": rows.weight[index]}
         try:
             models.append(clone(booster).fit(safe_indexing(X, index), target[index], **extra))
@@ -144,7 +144,7 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
 class BoostedColumns:
     """Columns of rows: out of fold of those it is fitted to, means over the models of others.
 
-    Everything here that has seen a label or a group has seen those of the rows of ``fit`` only.
+    Nothing here has seen the label or the group of a row that was not given to ``fit``.
     """
 
     def __init__(
@@ -173,13 +173,13 @@ class BoostedColumns:
         self.models = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_models)(self.booster, X, rows, self.folds != k) for k in folds
         )
-        held = [np.flatnonzero(self.folds == k) for k in folds]
-        parts = [
-            self.from_models(models, safe_indexing(X, part))
-            for models, part in zip(self.models, held, strict=True)
+        index = [np.flatnonzero(self.folds == k) for k in folds]
+        out_of_fold = [
+            self.from_models(models, safe_indexing(X, fold))
+            for models, fold in zip(self.models, index, strict=True)
         ]
-        columns = np.empty((len(rows.y), parts[0].shape[1]))
-        columns[np.concatenate(held)] = np.concatenate(parts)
+        columns = np.empty((len(rows.y), out_of_fold[0].shape[1]))
+        columns[np.concatenate(index)] = np.concatenate(out_of_fold)
         columns = np.column_stack([columns, *self._scores(X)])
         self.scaler = StandardScaler().fit(columns, sample_weight=rows.weight)
         self._name(rows)
@@ -221,9 +221,9 @@ class BoostedColumns:
                 where=where,
             )
         levels = (("label", rows.classes), ("group", rows.groups))
-        for (what, names), (code, known) in zip(levels, _targets(rows), strict=True):
+        for (what, names), (code, has_code) in zip(levels, _targets(rows), strict=True):
             seen = np.zeros((self.n_folds, len(names)), dtype=bool)
-            seen[self.folds[known], code[known]] = True
+            seen[self.folds[has_code], code[has_code]] = True
             few = np.flatnonzero(seen.sum(axis=0) < 2)
             if len(few):
                 n = int(np.sum(code == few[0]))

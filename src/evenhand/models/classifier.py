@@ -143,7 +143,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         must not depend on the labels fitted to).
     cv : int, splitter or iterable, default=5
         Folds of ``"crossfit"``: their number, stratified on label and group then, or splits in
-        scikit-learn's manner, by number of row among those of positive weight.
+        scikit-learn's manner, by number of row among the rows of positive weight.
     delta : float, default=0.05
         Probability with which a certificate may be wrong.
     sensitive_features : int, str or callable, optional
@@ -315,7 +315,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.device = device
 
     def set_params(self, **params: Any) -> FairClassifier:
-        """Set parameters; those of the method, ``method__mu``, in a copy of it.
+        """Set parameters; parameters of the method, such as ``method__mu``, in a copy of it.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     ) -> FairClassifier:
         """Fit to Parquet files that need not fit in memory: a row group is read at a time.
 
-        Every iteration reads the files once. The result is that of :meth:`fit` on the whole table.
+        Every iteration reads the files once. The result is as by :meth:`fit` on the whole table.
 
         Parameters
         ----------
@@ -597,14 +597,14 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
 
         Two equal rows may then get different answers. The mixture is the most accurate one of the
         points that :meth:`at` and certificates choose from, on the rows they are chosen on: the
-        frontier's, and those of equal accuracy and surer rates. (Among all cuts of all iterates
+        frontier's, and points of equal accuracy and surer rates. (Among all cuts of all iterates
         there are mixtures that look better on the training data, and are not on new rows.) Only for
         rates whose denominator no prediction changes.
 
         Parameters
         ----------
         tau : float, optional
-            The target, as in :meth:`at`; that of the fit by default.
+            The target, as in :meth:`at`; by default the target of the fit.
 
         Returns
         -------

@@ -148,9 +148,9 @@ def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features:
 
 def refuse_text(X: Any, advice: str) -> None:
     """Refuse text, dates and missing values among the inputs."""
-    found = None if issparse(X) else find_no_numbers(X)
-    if found is not None:
-        column, content = found
+    not_numbers = None if issparse(X) else find_no_numbers(X)
+    if not_numbers is not None:
+        column, content = not_numbers
         raise InputError(
             "not_numbers",
             "column {column!r} of X holds {content}, and {advice}",
@@ -236,7 +236,7 @@ def _dask_rows(
     if sensitive_features is None:
         group_column(X, None, None)  # says so
     check_shape(X)
-    # A frame's columns are those of its empty pandas frame.
+    # Dask keeps an empty pandas frame with the columns of its own.
     table = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, table, y, skip_check_array=True)
     parts = dask_parts(X, y, sensitive_features, sample_weight)

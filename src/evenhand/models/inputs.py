@@ -53,7 +53,7 @@ __all__ = [
 MAX_SPREAD = 100
 # Sample size for the test whether merging duplicate rows can pay.
 SAMPLE_ROWS = 1 << 14
-# Rows compared at once when alike ones are merged.
+# Rows compared at once when duplicates are merged.
 CHECK_ROWS = 8192
 
 
@@ -87,7 +87,7 @@ def as_table(X: Any) -> Any:
 
 
 def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
-    """Index of the column of X that is sensitive and no input, or None if there is none.
+    """Index of the column of X that is sensitive and no input; None if X has no such column.
 
     It holds the groups, unless ``fit`` was given others.
     """
@@ -153,9 +153,9 @@ def _check_label_values(values: NDArray[Any]) -> None:
 
 
 def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[Any, Any]:
-    r"""Check the weights and find the rows that have any; both None if there are none.
+    r"""Check the weights and find the rows of positive weight; both None if no weights are given.
 
-    Those of a survey are brought to a sum of Kish's effective number of rows,
+    Weights of a survey are brought to a sum of Kish's effective number of rows,
     :math:`(\sum w)^2 / \sum w^2`.
     """
     if sample_weight is None:
@@ -171,7 +171,7 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
     least, most = float(weight[weight > 0].min()), float(weight.max())
     with np.errstate(over="ignore"):
         total = float(weight.sum())
-    # Standard errors take a weight for a number of rows, of which each row is at least one.
+    # Standard errors take a weight for a number of rows, and a row is at least one.
     mean = total / np.count_nonzero(weight)
     check_weight_range(least, most, total if mean >= 1 and not survey else 0.0)
     if survey:
@@ -197,8 +197,8 @@ def find_groups(
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
         dense = isinstance(X, np.ndarray) or is_tensor(X)
-        held = on_host(X[:, column]) if dense else [row[column] for row in X]
-        values = pd.Series(held).infer_objects()
+        cells = on_host(X[:, column]) if dense else [row[column] for row in X]
+        values = pd.Series(cells).infer_objects()
     if used is not None:
         values = safe_indexing(values, used)
     return values
@@ -251,7 +251,7 @@ def blank_groups(X: Any, column: int | None) -> Any:
 
 
 def check_not_alone(X: Any) -> None:
-    """Refuse a table of which the group column is the only one."""
+    """Refuse a table that has no column but the group column."""
     if X.shape[1] == 1:
         raise InputError(
             "only_sensitive_column",
@@ -293,10 +293,10 @@ class CodedRows(NamedTuple):
     """The rows that count: inputs, numbers of the labels and of the groups, weights.
 
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
-    the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
-    is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
-    column, if any. ``edges`` are those of the bins. If ``source`` has the rows, where an engine has
-    them, X, y, z and weight are None.
+    the number ``len(groups)``; ``small`` says how many rows each of these groups has. If the groups
+    are bins of a number, ``quantity`` is that number, standardised, and ``edges`` separate them;
+    ``extra`` is the noise column, if there is one. If an engine has the rows, it is their
+    ``source``, and X, y, z and weight are None.
     """
 
     X: Any
@@ -324,7 +324,7 @@ class CodedRows(NamedTuple):
 
 
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
-    """Take some of the rows; classes and groups stay those of all."""
+    """Take some of the rows; classes and groups stay as they are."""
     if rows.source is not None:
         return rows._replace(source=rows.source.take(index))
     names = "X", "y", "z", "weight", "extra", "quantity"
@@ -375,8 +375,8 @@ def code_rows(
     options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
     coding = make_coding(labels[0], levels[0], **options)
     y, z = recode(*labels, coding.labels), recode(*levels, coding.groups)
-    known = np.arange(X.shape[1]), coding.classes, coding.compared, coding.small
-    return CodedRows(X, y, z, weight, *known, quantity, extra, edges)
+    names = coding.classes, coding.compared, coding.small
+    return CodedRows(X, y, z, weight, np.arange(X.shape[1]), *names, quantity, extra, edges)
 
 
 def code_known_groups(
@@ -422,32 +422,32 @@ def code_known_groups(
 
 
 def merge_alike(rows: CodedRows) -> CodedRows:
-    """Make rows that are alike in everything one row of their summed weight.
+    """Merge duplicate rows into one row of their summed weight.
 
-    Tables of few categories have few kinds of rows, and every sum over rows stays the same. Nothing
+    Tables of few categories have few distinct rows, and every sum over rows stays the same. Nothing
     is done unless it leaves a quarter of the rows or fewer.
     """
     if rows.quantity is not None:
-        return rows  # hardly two are alike
+        return rows  # duplicates are rare
     X, n = rows.X, len(rows.y)
     probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
-    # Of 16,384 rows some are alike if a quarter of all kinds is enough for up to millions of rows.
-    few = X[:: max(n // SAMPLE_ROWS, 1)]
-    if few.shape[0] > 1000 and len(np.unique(few @ probe)) == few.shape[0]:
+    # Were the distinct rows a quarter of millions of rows, a sample would hold duplicates.
+    sample = X[:: max(n // SAMPLE_ROWS, 1)]
+    if sample.shape[0] > 1000 and len(np.unique(sample @ probe)) == sample.shape[0]:
         return rows
-    kind = np.unique(X @ probe, return_inverse=True)[1]
-    kind = (kind * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
-    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    code = np.unique(X @ probe, return_inverse=True)[1]
+    code = (code * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
+    _, first, code = np.unique(code, return_index=True, return_inverse=True)
     if len(first) > n // 4:
         return rows
     merged = X[first]
-    # Unlike rows may share a product with the probe, however unlikely.
+    # Different rows may have the same product with the probe.
     for i in range(0, n, CHECK_ROWS):
-        part = slice(i, i + CHECK_ROWS)
-        unlike = merged[kind[part]] != X[part]
-        if unlike.nnz if issparse(X) else unlike.any():
+        chunk = slice(i, i + CHECK_ROWS)
+        different = merged[code[chunk]] != X[chunk]
+        if different.nnz if issparse(X) else different.any():
             return rows
-    weight = np.bincount(kind, weights=rows.weight, minlength=len(first)).astype(np.float64)
+    weight = np.bincount(code, weights=rows.weight, minlength=len(first)).astype(np.float64)
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 

@@ -133,7 +133,7 @@ class Settings:
     device: Any
 
     def __post_init__(self) -> None:
-        self.notion_of(2)  # its errors come before those of the data
+        self.notion_of(2)  # so that its errors come before the errors of the data
         if self.certifies and self.selection == "crossfit":
             raise InputError(
                 "certified_crossfit",

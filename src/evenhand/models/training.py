@@ -143,7 +143,7 @@ class Fit:
         return certificate(self.answers, self.held_out, target, self.delta, moved=moved)
 
     def undefined(self) -> InputWarning | None:
-        """Say of which group a rate is undefined whatever the classifier, if there is one."""
+        """Name a group whose rate is undefined whatever the classifier, if there is one."""
         counts = self.frontier.last.counts[: len(self.groups)]
         for component in self.rate.components:
             labels = sorted({y for y, _ in component.denominator})
@@ -225,9 +225,10 @@ def learn(
 
 def _requirement(settings: Settings, rows: CodedRows, better_than_chance: bool) -> str:
     share = settings.method.min_share
-    each = "rows of each label" if len(settings.favourable(rows.classes)) > 1 else "positives"
+    several = len(settings.favourable(rows.classes)) > 1
+    predicted = "rows of each label" if several else "positives"
     chance = " and a rate better than chance" * better_than_chance
-    return f"between {share:.0%} and {1 - share:.0%} predicted {each} in every group{chance}"
+    return f"between {share:.0%} and {1 - share:.0%} predicted {predicted} in every group{chance}"
 
 
 def _engine(rows: CodedRows, settings: Settings) -> str:
@@ -420,8 +421,8 @@ def _shares(
         for low, high in pairwise(edges)
     ]
     names = _names(rows, settings)
-    for each in parts:
-        for share, what in zip(each, ("to fit to", "to hold out"), strict=True):
+    for part in parts:
+        for share, what in zip(part, ("to fit to", "to hold out"), strict=True):
             size = source.sum(share_cells, share, len(names[0]) * len(rows.classes))
             if not size.any():
                 raise InputError(

@@ -56,8 +56,8 @@ class Limits:
 
     sizes: Mapping[str, int] = field(default_factory=_member_sizes)  # bytes of each member
     memory: int = 40 << 20  # bytes that the values of model.json may take
-    free: int = 1 << 20  # a member of more bytes is at most
-    packed: int = 100  # so many times as large as it is packed
+    free: int = 1 << 20  # bytes of a member that may be packed to nothing; beyond them it is
+    packed: int = 100  # at most this many times as large as it is packed
     directory: int = 1 << 14  # bytes of a list of members
     header: int = 1000  # bytes that say what an array is
     steps: int = 100_000  # of a run, and iterates

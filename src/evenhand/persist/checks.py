@@ -157,7 +157,7 @@ def _check_index(name: str, values: Any, low: int, high: int) -> None:
 
 
 def _check_rows(name: str, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> None:
-    """Refuse points of which one has other rows of some group and label than another."""
+    """Refuse points that do not all have the same rows of each group and label."""
     difference = counts.sum(axis=-1)
     difference -= rows
     np.abs(difference, out=difference)
@@ -187,7 +187,7 @@ def _check_good(name: str, value: Any, good: bool) -> None:
 
 
 def _check_figures(name: str, points: Any, fit: Fit) -> None:
-    """Refuse accuracies and rates that are not those of the counts."""
+    """Refuse accuracies and rates that do not follow from the counts."""
     rates = fit.target.value(points.counts[..., : len(fit.groups), :, :])
     figures = {"accuracy": overall_accuracy(points.counts), "rate": rates}
     for figure, expected in figures.items():
@@ -239,7 +239,7 @@ def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     refuse(
         place != expected or (fit.held_out is None) != (place == "train"),
         "other_selection",
-        "the rows that rates were looked at on are not those of the selection",
+        "the point was not chosen on the rows that the selection names",
     )
     if fit.held_out is not None:
         _check_held_out(fit, fit.held_out, limits)
@@ -271,7 +271,7 @@ def check_names(
 
 
 def _check_inputs(fit: Fit, model: FairClassifier) -> None:
-    """Refuse inputs that are not different columns, all but that of the groups."""
+    """Refuse inputs that are not different columns: all, or all but the column of the groups."""
     n_inputs, n_columns = len(fit.inputs), model.n_features_in_
     check_array("inputs", fit.inputs, (n_inputs,))
     _check_index("inputs", fit.inputs, 0, n_columns)
@@ -336,7 +336,7 @@ def _check_frontier(
     n_iterates: int,
     limits: Limits,
 ) -> None:
-    """Refuse points that are no model's, or whose figures are not those of their counts."""
+    """Refuse points that are no model's, or whose figures do not follow from their counts."""
     n, n_labels, last = len(frontier.rate), len(fit.classes), frontier.last
     n_groups = fit.n_groups_all
     cuts = (n_groups,) if fit.group_cuts else (n_labels,) if n_labels > 2 else ()
@@ -359,7 +359,7 @@ def _check_frontier(
 
 
 def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
-    """Refuse figures of rows held out that are not those of their counts."""
+    """Refuse figures of rows held out that do not follow from their counts."""
     n, n_groups, certify = len(held_out.points), len(fit.groups), fit.delta
     shape = fit.frontier.last.counts.shape
     refuse(held_out.n_fitted < 1, "no_fitted_rows", "no rows were fitted to")
@@ -487,7 +487,7 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
 
 
 def _check_unlabelled(facts: Mapping[str, Any], classifier: FairClassifier) -> None:
-    """Refuse counts of rows without a label that are none, or not those of this model."""
+    """Refuse counts of rows without a label that are no counts, or not of this model."""
     check_value("unlabelled", facts["unlabelled"], dict)
     about, counts = {"uncompared": {}} | facts["unlabelled"], classifier.frontier_.last.counts
     check_fields(about, UNLABELLED, "unlabelled.{}")

@@ -76,7 +76,7 @@ def model_writer(
 ) -> Callable[[Any], None]:
     """Give what writes a model to a binary file, for :func:`write_atomically`.
 
-    Parameters are those of :func:`save_model`, and the ``limits`` that the file is held to.
+    It has the parameters of :func:`save_model`, and ``limits`` that the file is held to.
     """
     file = archive.pack(*to_state(model, facts or {}), limits)
     try:

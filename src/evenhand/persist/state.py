@@ -102,7 +102,7 @@ def from_state(
     check_facts(facts, classifier, state["pipeline"]["sensitive"] if "pipeline" in state else None)
     if "pipeline" in state:
         model = _pipeline_from(state, classifier, limits)
-    # The steps of a run take much memory: only those of a good file are made.
+    # The steps of a run take much memory: they are made last, of a good file only.
     series = {name.split(".")[1]: v for name, v in arrays.items() if name.startswith("trajectory.")}
     classifier.trajectory_.steps = [
         {"leg": leg} | {name: v[i] if v[i].ndim else v[i].item() for name, v in series.items()}
