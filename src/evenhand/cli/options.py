@@ -199,9 +199,7 @@ def one_character(delimiter: str | None) -> str | None:
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise InputError(
-            "bad_delimiter",
-            "--delimiter {value!r}; give one character, or tab.",
-            value=delimiter,
+            "bad_delimiter", "--delimiter {value!r}; give one character, or tab.", value=delimiter
         )
     return delimiter
 

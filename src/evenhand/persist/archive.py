@@ -222,11 +222,8 @@ def memory_of(data: bytes) -> int:
 
 def parse_state(data: bytes, limits: Limits) -> Any:
     """Read ``model.json``, unless its values would take too much memory."""
-    refuse(
-        memory_of(data) > limits.memory,
-        "too_many_values",
-        "its model.json has more values than any model's",
-    )
+    wrong = memory_of(data) > limits.memory
+    refuse(wrong, "too_many_values", "its model.json has more values than any model's")
     return _parse_json(data)
 
 
@@ -249,21 +246,15 @@ def parse_arrays(data: bytes, limits: Limits) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(file) as inner:
         members = inner.infolist()
         stored = all(info.compress_type == zipfile.ZIP_STORED for info in members)
-        refuse(
-            not stored or sum(info.file_size for info in members) > len(data),
-            "arrays_larger_than_file",
-            "its arrays are larger than what holds them",
-        )
+        wrong = not stored or sum(info.file_size for info in members) > len(data)
+        refuse(wrong, "arrays_larger_than_file", "its arrays are larger than what holds them")
         n = 0
         for info in members:
             with inner.open(info) as member:
                 n += _count_numbers(info, member, limits)
         # However few bytes a number has here, it has eight when something is computed of it.
-        refuse(
-            8 * n > limits.sizes["arrays.npz"],
-            "too_many_numbers",
-            "its arrays have more numbers than any model's",
-        )
+        wrong = 8 * n > limits.sizes["arrays.npz"]
+        refuse(wrong, "too_many_numbers", "its arrays have more numbers than any model's")
     file.seek(0)
     with np.load(file, allow_pickle=False, max_header_size=limits.header) as arrays:
         return {name: arrays[name] for name in arrays.files}
@@ -280,10 +271,6 @@ def _count_numbers(info: zipfile.ZipInfo, member: IO[bytes], limits: Limits) -> 
     )
     shape, _, dtype = versions.read_array_header_1_0(member, max_header_size=limits.header)
     refuse(dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
-    refuse(
-        math.prod(shape) * dtype.itemsize != info.file_size - member.tell(),
-        "other_array_size",
-        "the array {name!r} is not as large as it says",
-        name=name,
-    )
+    wrong = math.prod(shape) * dtype.itemsize != info.file_size - member.tell()
+    refuse(wrong, "other_array_size", "the array {name!r} is not as large as it says", name=name)
     return math.prod(shape)

@@ -126,12 +126,8 @@ def check_array(
     array = np.asarray(values)
     refuse(array.dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
     # Without a copy; NaN fails the comparison.
-    refuse(
-        finite and array.size and not (array.max() <= LARGEST and array.min() >= -LARGEST),
-        "not_finite",
-        "{name} has values that are no numbers, or too large",
-        name=name,
-    )
+    wrong = finite and array.size and not (array.max() <= LARGEST and array.min() >= -LARGEST)
+    refuse(wrong, "not_finite", "{name} has values that are no numbers, or too large", name=name)
     outside = most is not None and ((array < 0).any() or (array > most).any())
     refuse(outside, "out_of_range", OUT_OF_RANGE, name=name, most=most)
 
@@ -228,11 +224,8 @@ def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     number = isinstance(sure, float) and 0.5 <= sure < 1
     _check_good("delta", delta, delta is None or 0 < delta < 1)
     _check_good("confidence", sure, sure in (None, "certified") or number)
-    refuse(
-        (sure == "certified") == (delta is None),
-        "confidence_without_delta",
-        "confidence and delta are not of one fit",
-    )
+    wrong = (sure == "certified") == (delta is None)
+    refuse(wrong, "confidence_without_delta", "confidence and delta are not of one fit")
     margin = 0.0 if isinstance(sure, str) else margin_of(sure)
     _check_agrees("margin", abs(fit.margin - margin) <= SAME)
     expected = "holdout" if delta is not None else model.selection
@@ -254,12 +247,8 @@ def check_names(
 ) -> None:
     """Refuse groups and labels that are not different, or in another order than the fit's."""
     for name, values in (("classes", classes.tolist()), ("groups", groups.tolist())):
-        refuse(
-            len(values) < 2 or len(set(values)) < len(values),
-            "not_different",
-            "{name} are not two or more different values",
-            name=name,
-        )
+        wrong = len(values) < 2 or len(set(values)) < len(values)
+        refuse(wrong, "not_different", "{name} are not two or more different values", name=name)
     _check_number("groups", len(groups), limits.groups)
     settings.check_classes(classes, guess=False)
     ordered = settings.label_order(classes).tolist()
@@ -275,11 +264,8 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
     n_inputs, n_columns = len(fit.inputs), model.n_features_in_
     check_array("inputs", fit.inputs, (n_inputs,))
     _check_index("inputs", fit.inputs, 0, n_columns)
-    refuse(
-        not n_inputs or len(np.unique(fit.inputs)) < n_inputs,
-        "repeated_inputs",
-        "there are no inputs, or one of them is there twice",
-    )
+    wrong = not n_inputs or len(np.unique(fit.inputs)) < n_inputs
+    refuse(wrong, "repeated_inputs", "there are no inputs, or one of them is there twice")
     names = getattr(model, "feature_names_in_", None)
     refuse(
         n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns),
@@ -430,21 +416,13 @@ def n_weights(fit: Fit) -> int:
 def check_plan(plan: Mapping[str, Any]) -> None:
     """Refuse a plan that no column can be read by."""
     kinds = ("number", "category", "date", "dropped")
-    refuse(
-        set(plan) != set(PLAN) or plan["kind"] not in kinds,
-        "bad_plan",
-        "no plan of a column: {plan}",
-        plan=brief(plan),
-    )
+    wrong = set(plan) != set(PLAN) or plan["kind"] not in kinds
+    refuse(wrong, "bad_plan", "no plan of a column: {plan}", plan=brief(plan))
     check_written(plan["kind"], plan["written"])
     column, values = plan["column"], plan["categories"]
     check_fields(plan, PLAN, f"{{}} of column {brief(column)}")
-    refuse(
-        plan["scale"] <= 0,
-        "bad_scale",
-        "the scale of column {column!r} is not above 0",
-        column=column,
-    )
+    wrong = plan["scale"] <= 0
+    refuse(wrong, "bad_scale", "the scale of column {column!r} is not above 0", column=column)
     refuse(
         len(set(values)) < len(values) or (plan["kind"] == "category" and not values),
         "repeated_categories",

@@ -186,11 +186,8 @@ def _array_of(state: Mapping[str, Any], limits: Limits) -> NDArray[Any]:
         "labels, groups or names are not all of the type {kind!r}",
         kind=kind,
     )
-    refuse(
-        kind == "str" and len(values) * max(map(len, values), default=0) > limits.text,
-        "long_names",
-        "labels, groups or names are longer than any model's",
-    )
+    wrong = kind == "str" and len(values) * max(map(len, values), default=0) > limits.text
+    refuse(wrong, "long_names", "labels, groups or names are longer than any model's")
     return np.array(values, dtype=dtype)
 
 
@@ -374,17 +371,11 @@ def _pipeline_from(
 ) -> FairPipeline:
     about = state["pipeline"]
     check_fields(about, {"sensitive": TEXTS, "n_dropped": int})
-    refuse(
-        not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group"),
-        "bad_group_columns",
-        "no sensitive columns, or no way with missing groups",
-    )
+    wrong = not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group")
+    refuse(wrong, "bad_group_columns", "no sensitive columns, or no way with missing groups")
     edges, bins = _edges_from(about), about["bins"] or None
-    refuse(
-        set(edges) != set(bins or {}),
-        "edges_without_bins",
-        "bins and their edges are not of the same columns",
-    )
+    wrong = set(edges) != set(bins or {})
+    refuse(wrong, "edges_without_bins", "bins and their edges are not of the same columns")
     encoder = encoder_from(state["encoder"], classifier.n_features_in_, limits)
     pipeline = FairPipeline(
         [("encoder", encoder), ("classifier", classifier)],
@@ -401,12 +392,8 @@ def _edges_from(about: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
         check_array("edges", values, shape_of(values)[:1])
         edges[name] = np.array(values, dtype=np.float64)
         rising = edges[name].ndim == 1 and (np.diff(edges[name]) > 0).all()
-        refuse(
-            name not in about["sensitive"] or not rising,
-            "bad_edges",
-            "no edges of bins of column {column!r}",
-            column=name,
-        )
+        wrong = name not in about["sensitive"] or not rising
+        refuse(wrong, "bad_edges", "no edges of bins of column {column!r}", column=name)
     return edges
 
 
@@ -417,11 +404,8 @@ def encoder_from(state: Mapping[str, Any], n_inputs: int, limits: Limits) -> Tab
         check_plan(plan)
         # Every input of a column has the column's name in its own.
         text += len(plan["column"]) * (len(plan["categories"]) + 4)
-        refuse(
-            text > 4 * limits.text,
-            "long_input_names",
-            "the names of the inputs are longer than any model's",
-        )
+        wrong = text > 4 * limits.text
+        refuse(wrong, "long_input_names", "the names of the inputs are longer than any model's")
         own: dict[str, Any] = {name: tuple(plan[name]) for name in ("names", "categories")}
         own |= {name: float(plan[name]) for name in ("fill", "mean", "scale")}
         plans.append(ColumnPlan(**(plan | own)))
