@@ -48,7 +48,7 @@ def _picture(model: Any) -> str:
     if not len(front):
         return ""
     rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
-    # The last half percent of rate may cost all accuracy; it is left out unless it was chosen.
+    # The last hair of rate may cost all accuracy; it is left out unless it was chosen.
     shown = accuracy[(rate <= 0.995) | (np.arange(len(rate)) == len(rate) - 1)]
     low, high = float(shown.min()), float(accuracy.max())
     left = min(float(np.nanmin(rate)), float(np.max(model.tau)))
@@ -120,15 +120,15 @@ def summary_html(estimator: Any) -> str:
     inner = getattr(model, "classifier_", model)
     targets = _targets(model)
     rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
-    defined = model.rate_ == model.rate_
-    shown = rate_text(model.rate_, float(np.max(model.tau))) if defined else "unknown"
+    known = model.rate_ == model.rate_
+    shown = rate_text(model.rate_, float(np.max(model.tau))) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     labels = inner.fitted_.favourable
     rows = [
         ("favourable answer", " or ".join(labels) + ", each" * (len(labels) > 1)),
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
         ("", f"{mark} {words} {inner.fitted_.where}{_sure(inner, model)}"),
-        (rate, f"{shown} {inner.fitted_.where}{scale}" if defined else shown),
+        (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
         ("accuracy", f"{model.accuracy_:.4f}"),
         ("groups", named),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
