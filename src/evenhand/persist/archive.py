@@ -154,7 +154,7 @@ def unpack(file: IO[bytes], path: str, limits: Limits) -> tuple[int, dict[str, b
             return version, members
     except zipfile.BadZipFile as error:
         if "CRC" in str(error):
-            raise ModelFileError("damaged_file", DAMAGED, path=path) from None
+            raise ModelFileError("damaged_model", DAMAGED, path=path) from None
         raise ModelFileError(
             "part_of_model", "{path} is no evenhand model, or a part of one.", path=path
         ) from None
@@ -162,7 +162,7 @@ def unpack(file: IO[bytes], path: str, limits: Limits) -> tuple[int, dict[str, b
         raise
     except (OSError, struct.error, zlib.error, RuntimeError, *UNREADABLE):
         # Places in the file that are not there, ways to compress that do not exist, and the like.
-        raise ModelFileError("damaged_file", DAMAGED, path=path) from None
+        raise ModelFileError("damaged_model", DAMAGED, path=path) from None
 
 
 def _check_directory(file: IO[bytes], limits: Limits) -> None:
