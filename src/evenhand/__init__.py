@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenhand._extras import show_versions
+    from evenhand.core.errors import InputError, InputWarning
     from evenhand.core.groups import group_codes
     from evenhand.core.metrics import *
     from evenhand.core.rates import RATES
@@ -29,6 +30,8 @@ _HOME = {
     "FavourableLabelWarning": "models.classifier",
     "FrontierDisplay": "views.plots",
     "GroupRatesDisplay": "views.plots",
+    "InputError": "core.errors",
+    "InputWarning": "core.errors",
     "Method": "models.method",
     "TableEncoder": "tables.encoder",
     "fair_pipeline": "tables.pipeline",
@@ -47,6 +50,8 @@ __all__ = [
     "FavourableLabelWarning",
     "FrontierDisplay",
     "GroupRatesDisplay",
+    "InputError",
+    "InputWarning",
     "Method",
     "TableEncoder",
     "accuracy_difference",

@@ -19,6 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from evenhand.cli.app import app
+from evenhand.cli.wording import spell
+from evenhand.core.errors import Parameter
 
 TRAIN = ["--label", "y", "--sensitive", "g", "--no-report", "-o", "m.model"]
 
@@ -725,38 +727,40 @@ class TestNothingIsLost:
 
 class TestWordsOfOptions:
     @pytest.mark.parametrize(
-        ("library", "shown"),
+        ("parameter", "typed"),
         [
-            ("say missing_groups='drop' to", "say --missing-groups drop to"),
-            ("say with bins=... which", "say with --bins which"),
-            ("have min_group_size=30 rows (a)", "have --min-group-size 30 rows (a)"),
-            ("or lower min_group_size.", "or lower --min-group-size."),
-            ("tau=[0.8, 0.9] for notion='a b';", "--tau 0.8 --tau 0.9 for --notion 'a b';"),
-            ("bins=[30.0, nan]; edges", "--bins 30.0,nan; edges"),
-            ("The 'delta' parameter of FairClassifier must", "--delta must"),
-            ("sensitive_features has 1 group", "the sensitive column has 1 group"),
-            ("column 'min_group_size' has no value", "column 'min_group_size' has no value"),
-            ("--missing-groups drop", "--missing-groups drop"),
-            ("column 'tau=3' is", "column 'tau=3' is"),
-            ("column 'sensitive_features' is", "column 'sensitive_features' is"),
-            ("group_cuts=True is for two; y has 3", "--group-cuts is for two; the label has 3"),
-            ("stau=3 is no option", "stau=3 is no option"),
-            ("na=['NA', 'a b'] or keep_na='y':", "--na NA --na 'a b' or --keep-na y:"),
-            ("kinds={'a b': 'number'} keeps", "--kind 'a b=number' keeps"),
-            ("""(exclude=["it's [1]"])""", """(--exclude 'it'"'"'s [1]')"""),
+            (Parameter("missing_groups", "drop"), "--missing-groups drop"),
+            (Parameter("bins"), "--bins"),
+            (Parameter("bins", [30.0, float("nan")]), "--bins 30.0,nan"),
+            (Parameter("bins", {"a b": [30, 45], "c": 3}), "--bins 'a b=30,45' --bins c=3"),
+            (Parameter("tau", [0.8, 0.9]), "--tau 0.8 --tau 0.9"),
+            (Parameter("tau", np.float64(0.8)), "--tau 0.8"),
+            (Parameter("notion", "a b"), "--notion 'a b'"),
+            (Parameter("sensitive_features"), "the sensitive column"),
+            (Parameter("sensitive_features", "g"), "--sensitive g"),
+            (Parameter("y"), "the label"),
+            (Parameter("group_cuts", True), "--group-cuts"),
+            (Parameter("na", ["NA", "a b"]), "--na NA --na 'a b'"),
+            (Parameter("kinds", {"a b": "number"}), "--kind 'a b=number'"),
+            (Parameter("exclude", ["it's [1]"]), """--exclude 'it'"'"'s [1]'"""),
+            (Parameter("mu", 0.3), "mu=0.3"),
         ],
     )
-    def test_parameters_become_options(self, library, shown):
-        from evenhand.workflow.wording import as_options
+    def test_parameters_become_options(self, parameter, typed):
+        assert spell(parameter) == typed
 
-        assert as_options(library) == shown
+    def test_a_parameter_out_of_range(self, run, tmp_path):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        result = run("train", "t.csv", *TRAIN, "--delta", "2")
+        assert result.exit_code == 1
+        assert result.stderr.startswith("evenhand: --delta must be a float in the range (0.0, 1.0)")
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--method", "magic"], "--method 'magic'; use one of 'evenhand', "),
+            (["--method", "magic"], "--method magic is not known; use one of 'evenhand', "),
             (["--notion", "justice"], "--notion justice; use one of 'statistical_parity', "),
-            (["--jobs", "0"], "--jobs 0; give a number of splits at a time, or -1"),
+            (["--jobs", "0"], "--jobs 0; give a number of jobs at a time, or -1"),
         ],
     )
     def test_compare(self, run, tmp_path, options, message):
@@ -769,7 +773,7 @@ class TestWordsOfOptions:
     def test_every_option_is_there(self):
         from typer.main import get_command
 
-        from evenhand.workflow.wording import OPTIONS
+        from evenhand.cli.wording import OPTIONS
 
         commands = get_command(app).commands.values()
         there = {option for c in commands for p in c.params for option in p.opts}
@@ -783,7 +787,7 @@ class TestWordsOfOptions:
         (tmp_path / "n.csv").write_bytes(changed(g="x" * 500))
         result = run("predict", "m.model", "n.csv", "-o", "out.csv")
         assert result.exit_code == 1
-        assert re.search("has the group 'x+…, which the training table has not", result.stderr)
+        assert re.search("has the group 'x+…, which the training data did not", result.stderr)
         assert "… and 35 more." in result.stderr
         assert len(result.stderr) < 300
 

@@ -437,7 +437,7 @@ class TestDask:
 
     def test_arrays_in_memory_are_refused(self):
         X, y, z = make_rows(300)
-        with pytest.raises(ValueError, match="X is none"):
+        with pytest.raises(ValueError, match="X is neither"):
             FairClassifier(engine="dask").fit(X, y, sensitive_features=z)
 
 

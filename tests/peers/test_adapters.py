@@ -81,7 +81,7 @@ def test_what_needs_the_group_says_so(adapter):
     if model.needs_group:
         with pytest.raises(ValueError, match="needs the group of each row"):
             model.predict(X)
-        with pytest.raises(ValueError, match="which fit did not see"):
+        with pytest.raises(ValueError, match="which the training data did not"):
             model.predict(X, sensitive_features=z + 1)
     else:
         model.predict(X)

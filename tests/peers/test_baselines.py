@@ -212,7 +212,7 @@ def test_group_thresholds_need_known_groups():
     for call in (model.predict, model.predict_proba, model.decision_function):
         with pytest.raises(ValueError, match="needs the group of each row"):
             call(X)
-    with pytest.raises(ValueError, match="the group 7, which fit did not see; it saw 0, 1"):
+    with pytest.raises(ValueError, match=r"the group 7, which .*; they had 0, 1"):
         model.predict(X, sensitive_features=np.where(z == 1, 7, 0))
     with pytest.raises(ValueError, match="has 3 rows, X has 100"):
         model.predict(X, sensitive_features=[0, 1, 0])

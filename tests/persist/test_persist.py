@@ -10,6 +10,7 @@ import time
 import tracemalloc
 import zipfile
 import zlib
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import REGIMES
+from helpers import REGIMES, raises
 
 from evenhand import FairClassifier, Method
+from evenhand.core.errors import InputError
 from evenhand.persist.archive import LIMITS, MEMBERS, memory_of
 from evenhand.persist.model_file import (
     ModelFileError,
@@ -162,6 +164,23 @@ def inner(*keys, **changes):
     return state(edit)
 
 
+def cause_of(error):
+    """Why a file is refused: a code and what it is about, or the type of Python's error."""
+    cause = error.data.get("cause", error)
+    if not isinstance(cause, InputError):
+        return type(cause).__name__
+    keys = ("name", "column", "what", "bound", "parameter")
+    return " ".join([cause.code, *(str(cause.data[key]) for key in keys if key in cause.data)])
+
+
+@contextmanager
+def refused_for(reason):
+    """Expect that a file is refused, for this reason if one is given."""
+    with pytest.raises(ModelFileError) as error:
+        yield error
+    assert reason in (None, cause_of(error.value))
+
+
 class Bomb:
     """Writes a file when it is unpickled."""
 
@@ -185,59 +204,62 @@ def state(edit):
 
 class TestHostile:
     @pytest.mark.parametrize(
-        ("change", "message"),
+        ("change", "reason"),
         [
-            (put("arrays.npz", pickled_array()), "no model this evenhand can read"),
-            (put("arrays.npz", pickle.dumps(Bomb())), "no model this evenhand can read"),
-            (put("model.json", pickle.dumps(Bomb())), "no model this evenhand can read"),
-            (put("model.json", b"[]"), "no model"),
-            (put("model.json", b"{}"), "no model"),
-            (put("code.py", b"import os"), "damaged or was changed: it should hold"),
-            (lambda m: m.pop("arrays.npz"), "damaged or was changed"),
-            (state(lambda s: s["classifier"]["params"].update(evil=1)), "unknown parameter 'evil'"),
-            (state(lambda s: s["classifier"]["params"].update(tau="0.8")), "'tau' parameter"),
-            (inner("classifier", "params", "method", solver="os.system"), "'solver'"),
+            (put("arrays.npz", pickled_array()), "no_numbers inputs"),
+            (put("arrays.npz", pickle.dumps(Bomb())), "BadZipFile"),
+            (put("model.json", pickle.dumps(Bomb())), "UnicodeDecodeError"),
+            (put("model.json", b"[]"), "TypeError"),
+            (put("model.json", b"{}"), "KeyError"),
+            (put("code.py", b"import os"), "other_members"),
+            (lambda m: m.pop("arrays.npz"), "other_members"),
+            (state(lambda s: s["classifier"]["params"].update(evil=1)), "unknown_parameter evil"),
+            (state(lambda s: s["classifier"]["params"].update(tau="0.8")), "invalid_parameter tau"),
+            (
+                inner("classifier", "params", "method", solver="os.system"),
+                "invalid_parameter solver",
+            ),
             (
                 state(lambda s: s["encoder"]["plans"][0].update(kind="__import__('os')")),
-                "no plan of a column",
+                "bad_plan",
             ),
-            (state(lambda s: s["encoder"]["params"].update(evil=1)), "unexpected keyword"),
+            (state(lambda s: s["encoder"]["params"].update(evil=1)), "TypeError"),
             (
                 state(lambda s: s["encoder"]["plans"][0].update(written="upside down")),
-                "a number is not written 'upside down'",
+                "ValueError",
             ),
             (state(lambda s: s["classifier"].pop("frontier")), "KeyError"),
             (
                 state(lambda s: s["pipeline"].update(edges={"sex": [3, 1]})),
-                "no edges of bins of column 'sex'",
+                "bad_edges sex",
             ),
             (
                 lambda m: m.update({"manifest.json": b'{"format": "evenhand-model"}'}),
-                "format version None",
+                "other_format",
             ),
         ],
     )
-    def test_nothing_runs(self, saved, change, message, tmp_path, monkeypatch):
+    def test_nothing_runs(self, saved, change, reason, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         try:
             data = rewritten(saved, change)
         except KeyError:  # the change left no checksums to correct
             data = rewritten(saved, change, honest=False)
         (tmp_path / "m").write_bytes(data)
-        with pytest.raises(ModelFileError, match=message):
+        with refused_for(reason):
             load_model(tmp_path / "m")
         assert not (tmp_path / "hacked").exists()
 
     def test_an_edited_file(self, saved, tmp_path):
         change = state(lambda s: s["classifier"]["params"].update(tau=0.1))
         (tmp_path / "m").write_bytes(rewritten(saved, change, honest=False))
-        with pytest.raises(ModelFileError, match=r"changed: its model.json is not the one"):
+        with raises("changed_member", member="model.json"):
             load_model(tmp_path / "m")
 
     @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
     def test_a_part_of_a_file(self, saved, tmp_path, share):
         (tmp_path / "m").write_bytes(saved[: int(share * len(saved))])
-        with pytest.raises(ModelFileError, match="no evenhand model"):
+        with refused_for("part_of_model"):
             load_model(tmp_path / "m")
 
     def test_bytes_missing_from_the_middle(self, saved, tmp_path):
@@ -245,7 +267,7 @@ class TestHostile:
         for start in range(0, len(saved), len(saved) // 20):
             for n in (1, 100, 5000):
                 path.write_bytes(saved[:start] + saved[start + n :])
-                with pytest.raises(ModelFileError, match=r"damaged|no evenhand model"):
+                with pytest.raises(ModelFileError):
                     load_model(path)
 
     def test_flipped_bits(self, saved, tmp_path):
@@ -264,7 +286,7 @@ class TestHostile:
     @pytest.mark.parametrize("name", MEMBERS)
     def test_a_file_that_claims_to_be_huge(self, saved, name):
         limits = replace(LIMITS, sizes={**LIMITS.sizes, name: 100})
-        with pytest.raises(ModelFileError, match="larger than any model"):
+        with refused_for("file_too_large"):
             read_model(io.BytesIO(saved), "m", limits)
 
     def test_a_later_format(self, saved, tmp_path):
@@ -276,9 +298,7 @@ class TestHostile:
             }
         )
         (tmp_path / "m").write_bytes(rewritten(saved, change))
-        with pytest.raises(
-            ModelFileError, match="format version 9, and this evenhand reads 1 to 2"
-        ):
+        with raises("other_format", version="9", oldest=1, newest=2):
             load_model(tmp_path / "m")
 
 
@@ -390,45 +410,48 @@ LONG = ["a" * 100_000] + [f"b{i}" for i in range(9000)]
 LARGE = {
     "groups": (
         lambda s: s["classifier"]["groups"].update(kind="str", values=LONG),
-        "longer than any",
+        "long_names",
     ),
     "names of columns": (
         lambda s: s["classifier"].update(feature_names_in={"kind": "str", "values": LONG}),
-        "longer than any",
+        "long_names",
     ),
-    "weights": (lambda s: s["facts"]["plain"].update(weights=LONG), "plain.weights has the shape"),
+    "weights": (lambda s: s["facts"]["plain"].update(weights=LONG), "other_shape plain.weights"),
     "weights of the right number": (
         lambda s: s["facts"]["plain"].update(
             weights=LONG[: len(s["facts"]["plain"]["weights"])],
         ),
-        "plain.weights is 'aaa",
+        "bad_value plain.weights",
     ),
-    "margin": (lambda s: s["classifier"]["fit"].update(margin=LONG), "margin has the shape"),
-    "target": (lambda s: s["classifier"]["params"].update(tau=LONG), "tau is 'aaa"),
-    "fill": (lambda s: s["encoder"]["plans"][0].update(fill=LONG), "fill of column 'x' has"),
-    "edges": (lambda s: s["pipeline"].update(edges={"sex": LONG}), "edges is 'aaa"),
+    "margin": (lambda s: s["classifier"]["fit"].update(margin=LONG), "other_shape margin"),
+    "target": (lambda s: s["classifier"]["params"].update(tau=LONG), "bad_value tau"),
+    "fill": (
+        lambda s: s["encoder"]["plans"][0].update(fill=LONG),
+        "other_shape fill of column 'x'",
+    ),
+    "edges": (lambda s: s["pipeline"].update(edges={"sex": LONG}), "bad_value edges"),
     "categories of a long column": (
         lambda s: s["encoder"]["plans"][1].update(
             column="a" * 100_000, kind="category", categories=LONG[1:]
         ),
-        "names of the inputs are longer",
+        "long_input_names",
     ),
     "columns": (
         lambda s: s["encoder"].update(
             plans=[s["encoder"]["plans"][0] | {"column": f"c{i}"} for i in range(15_000)]
         ),
-        "the columns make 15000 inputs",
+        "other_inputs",
     ),
 }
 
 
-def refused(data, folder, message="m ", *, most=64 << 20):
+def refused(data, folder, reason=None, *, most=64 << 20):
     """Assert that a file is refused, and has taken neither much time nor memory until then."""
     (folder / "m").write_bytes(data)
     tracemalloc.start()
     start = time.process_time()
     try:
-        with pytest.raises(ModelFileError, match=message):
+        with refused_for(reason):
             load_model(folder / "m")
         taken = time.process_time() - start
         assert tracemalloc.get_traced_memory()[1] < most
@@ -444,30 +467,30 @@ class TestBombs:
 
     @pytest.mark.parametrize("name", LARGE)
     def test_large_values(self, name, whole, tmp_path):
-        change, message = LARGE[name]
-        refused(rewritten(whole, state(change)), tmp_path, message)
+        change, reason = LARGE[name]
+        refused(rewritten(whole, state(change)), tmp_path, reason)
 
     def test_arrays_that_overlap(self, tmp_path):
         data = packed(EMPTY | {"arrays.npz": overlapping()})
-        refused(data, tmp_path, "arrays are larger than what holds them", most=4 << 20)
+        refused(data, tmp_path, "arrays_larger_than_file", most=4 << 20)
 
     def test_packed_nothing(self, tmp_path):
-        refused(empty_blocks(), tmp_path, "larger than any model")
+        refused(empty_blocks(), tmp_path, "file_too_large")
 
     def test_small_numbers(self, saved, tmp_path):
         """Numbers of one byte, which have eight when they are computed with."""
         n = 1_300_000
         grow = array("frontier.counts", lambda v: np.ones((n, *v.shape[1:]), bool))
-        refused(rewritten(saved, grow), tmp_path, "more numbers than any model's")
+        refused(rewritten(saved, grow), tmp_path, "too_many_numbers")
         small = array("frontier.counts", lambda v: v.astype(np.float32))
-        refused(rewritten(saved, small), tmp_path, "frontier.counts is not of float64 numbers")
+        refused(rewritten(saved, small), tmp_path, "other_dtype frontier.counts")
 
     def test_many_points(self, saved, tmp_path):
         def grow(members):
             for name in ("iterate", "cut", "accuracy", "rate", "counts"):
                 array(f"frontier.{name}", lambda v: np.repeat(v[:1], 20_001, axis=0))(members)
 
-        refused(rewritten(saved, grow), tmp_path, "frontier has more than 20,000 points")
+        refused(rewritten(saved, grow), tmp_path, "too_many points")
 
     def test_many_steps(self, saved, tmp_path):
         """What a refused file has of them is not unfolded."""
@@ -481,25 +504,25 @@ class TestBombs:
             edit_state(members, lambda s: s["classifier"]["trajectory"].update(leg=leg))
             edit_state(members, lambda s: s.update(facts=[]))
 
-        refused(rewritten(saved, grow), tmp_path, "facts is")
+        refused(rewritten(saved, grow), tmp_path, "bad_value facts")
 
-    @pytest.mark.parametrize(("more", "message"), [(0, "JSONDecodeError"), (2, "more values than")])
-    def test_the_most_values(self, more, message, tmp_path):
+    @pytest.mark.parametrize(("more", "reason"), [(0, "JSONDecodeError"), (2, "too_many_values")])
+    def test_the_most_values(self, more, reason, tmp_path):
         commas = 600_000
         spaces = ((40 << 20) + more - 80 - 64 * commas) // 2 - commas - 1
         text = b"[" + b"," * commas + b" " * spaces
         assert memory_of(text) == (40 << 20) + more
-        refused(packed(EMPTY | {"model.json": text}, zipfile.ZIP_STORED), tmp_path, message)
+        refused(packed(EMPTY | {"model.json": text}, zipfile.ZIP_STORED), tmp_path, reason)
 
     @pytest.mark.parametrize(
-        ("more", "message"), [(0, "not that of the notion"), (1, "more cells")]
+        ("more", "reason"), [(0, "contradiction the rate"), (1, "too_many cells")]
     )
-    def test_the_most_cells(self, more, message, saved, tmp_path):
+    def test_the_most_cells(self, more, reason, saved, tmp_path):
         cells = ["11"] * (199_999 + more)  # read as pairs, and shorter than lists
         part = {"name": "selection_rate", "numerator": ["11"], "denominator": cells}
         target = {"name": "", "parts": [part | {"is_error": False}], "shares": [], "level": 0.8}
         change = state(lambda s: s["classifier"].update(target=target))
-        refused(rewritten(saved, change), tmp_path, message)
+        refused(rewritten(saved, change), tmp_path, reason)
 
     def test_many_labels(self, saved, tmp_path):
         """The cells of their rates are not even looked for."""
@@ -510,7 +533,7 @@ class TestBombs:
                 s["classifier"]["params"].update(pos_label=None),
             )
         )
-        refused(rewritten(saved, change), tmp_path, "more labels than any model's")
+        refused(rewritten(saved, change), tmp_path, "too_many pairs")
 
     def test_the_largest_that_is_read_takes_no_more(self, saved, tmp_path):
         """A file just below the limits, refused by what is looked at last."""
@@ -523,7 +546,7 @@ class TestBombs:
         (tmp_path / "m").write_bytes(rewritten(saved, grow))
         tracemalloc.start()
         try:
-            with pytest.raises(ModelFileError, match="can read"):
+            with refused_for("contradiction trajectory"):
                 load_model(tmp_path / "m")
             assert 20 << 20 < tracemalloc.get_traced_memory()[1] < 64 << 20
         finally:
@@ -535,7 +558,7 @@ class TestBombs:
                 array(name, lambda v: np.concatenate([v] * 20))(members)
 
         data = io.BytesIO(rewritten(saved, grow))
-        with pytest.raises(ModelFileError, match="more than 300 steps"):
+        with refused_for("too_many steps"):
             read_model(data, "m", replace(LIMITS, steps=300))
 
     @pytest.mark.parametrize(
@@ -556,10 +579,12 @@ class TestBombs:
                 members["model.json"] = data
             members["model.json"] = members["model.json"].replace(b'"XX"', data)
 
-        refused(rewritten(saved, groups), tmp_path, r"half a character|codec can't|Expecting")
+        coded = data.isascii() and b"\0" not in data
+        reason = "half_character_in_file" if coded else "UnicodeDecodeError"
+        refused(rewritten(saved, groups), tmp_path, reason)
         manifest = b'{"format": "evenhand-model", "format_version": ' + data + b"}"
         change = put("manifest.json", manifest if b"\0" not in data else data)
-        refused(rewritten(saved, change, honest=False), tmp_path, "is no evenhand model")
+        refused(rewritten(saved, change, honest=False), tmp_path, "no_model")
 
     def test_characters_of_two_halves(self, saved, tmp_path):
         good = state(lambda s: s["facts"].update(a="\\ud800 \U0001f600"))
@@ -627,46 +652,46 @@ def one_point_larger(counts):
 MODEL = "classifier"
 # Files that contradict themselves.
 CONTRADICTIONS = {
-    "notion": (inner(MODEL, "params", notion="equal_opportunity"), "not that of the notion"),
-    "part": (inner(MODEL, "target", "parts", 0, name="accuracy"), "not that of the notion"),
-    "cells": (inner(MODEL, "target", "parts", 0, numerator=[[1, 1]]), "not that of the notion"),
-    "rate's name": (inner(MODEL, "frontier", rate_name="luck"), "frontier.rate_name is not"),
-    "labels": (inner(MODEL, "labels", values=[1, 0]), "the labels are not the classes"),
-    "classes": (inner(MODEL, "classes", values=[1, 0]), "the labels are not the classes"),
-    "noise": (inner(MODEL, "fit", noise=3), "noise is"),
-    "pos_label": (inner(MODEL, "params", pos_label=0), "the labels are not the classes"),
-    "no label": (inner(MODEL, "params", pos_label=7), "pos_label=7 is not among the labels"),
-    "favourable": (inner(MODEL, "frontier", favourable=[0]), "frontier.favourable is not"),
-    "said favourable": (facts(favourable=["0"]), "favourable is not the model's"),
-    "sensitive": (facts(sensitive=["job"]), "sensitive is not what the model's groups"),
-    "rows of a point": (array("frontier.counts", one_point_larger), "not of the same rows"),
+    "notion": (inner(MODEL, "params", notion="equal_opportunity"), "contradiction the rate"),
+    "part": (inner(MODEL, "target", "parts", 0, name="accuracy"), "contradiction the rate"),
+    "cells": (inner(MODEL, "target", "parts", 0, numerator=[[1, 1]]), "contradiction the rate"),
+    "rate's name": (inner(MODEL, "frontier", rate_name="luck"), "contradiction frontier.rate_name"),
+    "labels": (inner(MODEL, "labels", values=[1, 0]), "unordered_labels"),
+    "classes": (inner(MODEL, "classes", values=[1, 0]), "unordered_labels"),
+    "noise": (inner(MODEL, "fit", noise=3), "bad_value noise"),
+    "pos_label": (inner(MODEL, "params", pos_label=0), "unordered_labels"),
+    "no label": (inner(MODEL, "params", pos_label=7), "unknown_favourable_label"),
+    "favourable": (inner(MODEL, "frontier", favourable=[0]), "contradiction frontier.favourable"),
+    "said favourable": (facts(favourable=["0"]), "contradiction favourable"),
+    "sensitive": (facts(sensitive=["job"]), "contradiction sensitive"),
+    "rows of a point": (array("frontier.counts", one_point_larger), "other_rows frontier.counts"),
     "rows of a conservative point": (
         array("conservative.counts", one_point_larger),
-        "not of the same rows",
+        "other_rows conservative.counts",
     ),
-    "group cuts": (inner(MODEL, "params", group_cuts=True), "group_cuts is not what the"),
-    "where": (inner(MODEL, "fit", place="everywhere"), "not those of the selection"),
-    "swapped groups": (counts_of("train", lambda v: v[:, ::-1]), "not of the same rows"),
-    "test rows": (counts_of("test", lambda v: v * 3), "test_counts is not of as many rows"),
-    "rows of an answer": (counts_of("test", one_point_larger), "not of the same rows"),
-    "n_train": (facts(n_train=5), "train_counts is not of as many rows as n_train"),
-    "n_rows": (facts(n_rows=77), "n_rows is less than the rows that were used"),
+    "group cuts": (inner(MODEL, "params", group_cuts=True), "contradiction group_cuts"),
+    "where": (inner(MODEL, "fit", place="everywhere"), "other_selection"),
+    "swapped groups": (counts_of("train", lambda v: v[:, ::-1]), "other_rows plain.counts.train"),
+    "test rows": (counts_of("test", lambda v: v * 3), "contradiction n_test"),
+    "rows of an answer": (counts_of("test", one_point_larger), "other_rows test_counts"),
+    "n_train": (facts(n_train=5), "contradiction n_train"),
+    "n_rows": (facts(n_rows=77), "contradiction n_rows"),
     "n_rows less one": (
         state(lambda s: s["facts"].update(n_rows=s["facts"]["n_rows"] - 1)),
-        "n_rows is less than the rows that were used",
+        "contradiction n_rows",
     ),
 }
 # What a certified model says of its rows.
 FORGED = {
-    "n_rows": (inner(MODEL, "held_out", n_rows=10**9), "not of as many rows as n_rows"),
-    "n_fitted": (inner(MODEL, "held_out", n_fitted=1), "not of as many rows as n_fitted"),
+    "n_rows": (inner(MODEL, "held_out", n_rows=10**9), "contradiction held_out.n_rows"),
+    "n_fitted": (inner(MODEL, "held_out", n_fitted=1), "contradiction held_out.n_fitted"),
     "half of them": (
         state(
             lambda s: s[MODEL]["held_out"].update(n_fitted=s[MODEL]["held_out"]["n_fitted"] // 2)
         ),
-        "not of as many rows as n_fitted",
+        "contradiction held_out.n_fitted",
     ),
-    "counts": (array("held_out.counts", one_point_larger), "not of the same rows"),
+    "counts": (array("held_out.counts", one_point_larger), "other_rows held_out.counts"),
 }
 
 
@@ -677,87 +702,90 @@ def forged(tmp_path_factory):
 
 class TestFactsAndShapes:
     @pytest.mark.parametrize(
-        ("change", "message"),
+        ("change", "reason"),
         [
-            (state(lambda s: s.update(facts=[])), r"facts is '\[\]'"),
-            (facts(n_train="many"), "n_train is 'many'"),
-            (facts(n_rows=True), "n_rows is 'True'"),
-            (facts(n_rows=10**400), "n_rows is below 0 or above 1e.15"),
-            (facts(rows_dropped=[{"reason": "", "n": -1}]), "rows_dropped is below 0"),
-            (facts(title=None), "title is 'None'"),
-            (facts(sensitive="sex"), "sensitive is 'sex'"),
-            (facts(versions=[]), "versions is"),
+            (state(lambda s: s.update(facts=[])), "bad_value facts"),
+            (facts(n_train="many"), "bad_value n_train"),
+            (facts(n_rows=True), "bad_value n_rows"),
+            (facts(n_rows=10**400), "out_of_range n_rows"),
+            (facts(rows_dropped=[{"reason": "", "n": -1}]), "out_of_range rows_dropped"),
+            (facts(title=None), "bad_value title"),
+            (facts(sensitive="sex"), "bad_value sensitive"),
+            (facts(versions=[]), "bad_value versions"),
             (facts(rows_dropped=[{"n": 3}]), "KeyError"),
-            (state(lambda s: s["facts"].pop("command")), "KeyError: 'command'"),
-            (state(lambda s: s["facts"]["train_counts"].pop()), r"train_counts has the shape"),
-            (facts(test_counts=[[1, 2], [3]]), "ValueError"),
+            (state(lambda s: s["facts"].pop("command")), "KeyError"),
+            (state(lambda s: s["facts"]["train_counts"].pop()), "other_shape train_counts"),
+            (facts(test_counts=[[1, 2], [3]]), "other_shape test_counts"),
             (
                 state(lambda s: s["facts"]["plain"].update(weights=[1.0])),
-                "plain.weights has the sh",
+                "other_shape plain.weights",
             ),
-            (state(lambda s: s["facts"]["plain"]["counts"].pop("test")), "KeyError: 'test'"),
+            (state(lambda s: s["facts"]["plain"]["counts"].pop("test")), "KeyError"),
             (
                 state(lambda s: s["facts"]["plain"]["counts"]["train"][0][0].__setitem__(0, -1)),
-                "plain.counts.train has values below 0",
+                "out_of_range plain.counts.train",
             ),
-            (array("frontier.rate", lambda v: v[:-1]), "frontier.iterate has the shape"),
-            (array("frontier.rate", lambda v: -v), "frontier.rate has values below 0"),
-            (array("frontier.rate", lambda v: v * 0.999), "frontier.rate is not what the counts"),
-            (array("frontier.accuracy", lambda v: v + 1e-6), "frontier.accuracy is not what the"),
+            (array("frontier.rate", lambda v: v[:-1]), "other_shape frontier.iterate"),
+            (array("frontier.rate", lambda v: -v), "out_of_range frontier.rate"),
+            (array("frontier.rate", lambda v: v * 0.999), "contradicts_counts frontier.rate"),
+            (
+                array("frontier.accuracy", lambda v: v + 1e-6),
+                "contradicts_counts frontier.accuracy",
+            ),
             (
                 array("conservative.rate", lambda v: v * 0.999),
-                "conservative.rate is not what the counts give",
+                "contradicts_counts conservative.rate",
             ),
-            (backwards, "frontier.rate does not rise"),
+            (backwards, "unordered_points rate"),
             (
                 state(lambda s: s["classifier"]["frontier"]["last"].__setitem__(2, 0.99)),
-                "frontier.last.rate is not what the counts give",
+                "contradicts_counts frontier.last.rate",
             ),
             (
                 state(lambda s: s["classifier"].update(n_features_in=10**9)),
-                "inputs of 1000000000 columns",
+                "other_columns",
             ),
-            (array("frontier.iterate", lambda v: v + 10**6), "frontier.iterate has numbers that"),
-            (array("frontier.cut", lambda v: v[:, None]), "frontier.cut has the shape"),
-            (array("frontier.counts", lambda v: v[:, :1]), "frontier.counts has the shape"),
-            (array("frontier.counts", lambda v: v * 1e300), "frontier.counts has values"),
-            (array("frontier.last.counts", lambda v: v[0]), "frontier.last.counts has the shape"),
-            (array("kept.iterate", lambda v: v[:, :-1]), "kept.iterate has the shape"),
-            (array("kept.iterate", lambda v: v * np.nan), "kept.iterate has values that are no"),
-            (array("kept.row", lambda v: v + 10**6), "kept.row has numbers that are not"),
-            (array("kept.row", lambda v: v * 0 - 2), "kept.row has numbers that are not"),
-            (array("inputs", lambda v: v * 0), "one of them twice"),
-            (array("trajectory.counts", lambda v: v[:, :, 0]), "trajectory.counts has the shape"),
-            (array("trajectory.loss_c", lambda v: v[:, None]), "trajectory.loss_c has the shape"),
-            (state(lambda s: s["classifier"]["fit"].update(n_iter=-3)), "n_iter is below 0"),
-            (state(lambda s: s["classifier"]["params"].update(notion=[[1]])), "no model this"),
+            (array("frontier.iterate", lambda v: v + 10**6), "bad_index frontier.iterate"),
+            (array("frontier.cut", lambda v: v[:, None]), "other_shape frontier.cut"),
+            (array("frontier.counts", lambda v: v[:, :1]), "other_shape frontier.counts"),
+            (array("frontier.counts", lambda v: v * 1e300), "not_finite frontier.counts"),
+            (array("frontier.last.counts", lambda v: v[0]), "other_shape frontier.last.counts"),
+            (array("kept.iterate", lambda v: v[:, :-1]), "other_shape kept.iterate"),
+            (array("kept.iterate", lambda v: v * np.nan), "not_finite kept.iterate"),
+            (array("kept.row", lambda v: v + 10**6), "bad_index kept.row"),
+            (array("kept.row", lambda v: v * 0 - 2), "bad_index kept.row"),
+            (array("inputs", lambda v: v * 0), "repeated_inputs"),
+            (array("trajectory.counts", lambda v: v[:, :, 0]), "other_shape trajectory.counts"),
+            (array("trajectory.loss_c", lambda v: v[:, None]), "other_shape trajectory.loss_c"),
+            (state(lambda s: s["classifier"]["fit"].update(n_iter=-3)), "out_of_range n_iter"),
+            (state(lambda s: s["classifier"]["params"].update(notion=[[1]])), "TypeError"),
             (
                 state(lambda s: s["classifier"]["groups"].update(values=["f"])),
-                "groups are not two",
+                "not_different groups",
             ),
-            (state(lambda s: s["encoder"]["plans"].pop(0)), "inputs, the classifier has"),
-            (state(lambda s: s["encoder"]["plans"][0].update(scale=0)), "scale of column 'x'"),
-            (state(lambda s: s["pipeline"].update(bins={"sex": 2})), "bins and their edges"),
+            (state(lambda s: s["encoder"]["plans"].pop(0)), "other_inputs"),
+            (state(lambda s: s["encoder"]["plans"][0].update(scale=0)), "bad_scale x"),
+            (state(lambda s: s["pipeline"].update(bins={"sex": 2})), "edges_without_bins"),
         ],
     )
-    def test_said_on_loading(self, whole, change, message, tmp_path):
+    def test_said_on_loading(self, whole, change, reason, tmp_path):
         (tmp_path / "m").write_bytes(rewritten(whole, change))
-        with pytest.raises(ModelFileError, match=message) as error:
+        with refused_for(reason) as error:
             load_model(tmp_path / "m")
         assert "\n" not in str(error.value)
 
     @pytest.mark.parametrize("name", CONTRADICTIONS)
     def test_contradictions(self, name, whole, tmp_path):
-        change, message = CONTRADICTIONS[name]
+        change, reason = CONTRADICTIONS[name]
         (tmp_path / "m").write_bytes(rewritten(whole, change))
-        with pytest.raises(ModelFileError, match=message):
+        with refused_for(reason):
             load_model(tmp_path / "m")
 
     @pytest.mark.parametrize("name", FORGED)
     def test_forged_rows(self, name, forged, tmp_path):
-        change, message = FORGED[name]
+        change, reason = FORGED[name]
         (tmp_path / "m").write_bytes(rewritten(forged, change))
-        with pytest.raises(ModelFileError, match=message):
+        with refused_for(reason):
             load_model(tmp_path / "m")
 
     def test_the_bound_of_a_certificate(self, forged, tmp_path):
@@ -767,29 +795,29 @@ class TestFactsAndShapes:
         forget = state(lambda s: s[MODEL]["held_out"].pop("bound", None))
         (tmp_path / "m").write_bytes(rewritten(old, forget))
         assert load_model(tmp_path / "m").model[-1].held_out_.bound_name == "clopper-pearson"
-        for name, message in (("wishful", "no bound is called 'wishful'"), (3, "bound is '3'")):
+        for name, reason in (("wishful", "unknown_bound wishful"), (3, "bad_value bound")):
             change = inner(MODEL, "held_out", bound=name)
             (tmp_path / "m").write_bytes(rewritten(forged, change))
-            with pytest.raises(ModelFileError, match=message):
+            with refused_for(reason):
                 load_model(tmp_path / "m")
 
     def test_training_rows_that_are_answered_otherwise(self, tmp_path):
         data = trained(tmp_path)
         change = counts_of("train", lambda v: v[..., ::-1])
         (tmp_path / "m").write_bytes(rewritten(data, change))
-        with pytest.raises(ModelFileError, match="train_counts are not those of the frontier"):
+        with refused_for("contradiction train_counts"):
             load_model(tmp_path / "m")
 
     def test_another_confidence(self, tmp_path):
         data = trained(tmp_path)
-        for changes, message in (
-            ({"confidence": 0.99}, "margin is not that of the confidence"),
-            ({"margin": 0.0}, "margin is not that of the confidence"),
-            ({"delta": 0.05}, "not of one fit"),
+        for changes, reason in (
+            ({"confidence": 0.99}, "contradiction margin"),
+            ({"margin": 0.0}, "contradiction margin"),
+            ({"delta": 0.05}, "confidence_without_delta"),
         ):
             change = state(lambda s, new=changes: s["classifier"]["fit"].update(new))
             (tmp_path / "m").write_bytes(rewritten(data, change))
-            with pytest.raises(ModelFileError, match=message):
+            with refused_for(reason):
                 load_model(tmp_path / "m")
 
     @pytest.mark.parametrize("name", ["accuracy", "rate", "bound"])
@@ -797,7 +825,7 @@ class TestFactsAndShapes:
         data = trained(tmp_path, confidence="certified")
         change = array(f"held_out.{name}", lambda v: v * 0 + 0.95)
         (tmp_path / "m").write_bytes(rewritten(data, change))
-        with pytest.raises(ModelFileError, match=f"held_out.{name} is not what the counts give"):
+        with refused_for(f"contradicts_counts held_out.{name}"):
             load_model(tmp_path / "m")
 
     def test_what_loads_can_be_shown(self, whole, tmp_path):
@@ -842,7 +870,7 @@ def test_models_that_do_not_say_how_values_are_written(tmp_path):
 class TestSaving:
     def test_what_cannot_be_saved(self, tmp_path):
         X, y = people()
-        with pytest.raises(ValueError, match="not fitted yet"):
+        with raises("not_fitted"):
             save_model(FairClassifier(), tmp_path / "m")
         with pytest.raises(TypeError, match="a dict cannot be saved"):
             save_model({}, tmp_path / "m")
@@ -860,16 +888,18 @@ class TestSaving:
             model.fit(X[["age"]] / 10, labels, sensitive_features=X["sex"])
         assert str(error.value).isascii()
         model.set_params(pos_label=0).fit(X[["age"]] / 10, y, sensitive_features=X["sex"])
-        with pytest.raises(ValueError, match="no file can hold; rename that group"):
+        with raises("unsavable_text") as error:
             save_model(model, tmp_path / "m", facts={"title": "a\ud800"})
+        assert "a\ud800" in error.value.data["near"]
 
     def test_what_could_not_be_loaded_is_not_saved(self):
         X, y = people()
         model = fair_pipeline("sex").fit(X, y)
-        with pytest.raises(ValueError, match=r"cannot be saved, because it is no model .* groups"):
+        with raises("unsavable_model", reason="unreadable_model") as error:
             model_writer(model, limits=replace(LIMITS, groups=1))
+        assert cause_of(error.value.data["reason"]) == "too_many groups"
         few = replace(LIMITS, sizes={**LIMITS.sizes, "arrays.npz": 1000})
-        with pytest.raises(ValueError, match=r"too large to be saved.* fewer iterates"):
+        with raises("model_too_large", member="arrays.npz"):
             model_writer(model, limits=few)
 
     def test_a_run_that_packs_too_well(self):
@@ -919,7 +949,7 @@ class TestOnnx:
         from evenhand.persist.onnx import to_onnx
 
         X, y = people()
-        with pytest.raises(ValueError, match="a cut for each group"):
+        with raises("not_exportable", what="a cut for each group"):
             to_onnx(fair_pipeline("sex", group_cuts=True).fit(X, y))
         with pytest.raises(TypeError, match="a dict cannot be exported"):
             to_onnx({})

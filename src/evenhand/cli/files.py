@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand._atomic import write_atomically
 from evenhand.cli import options as opt
-from evenhand.workflow.wording import as_options
+from evenhand.core.errors import InputError
 
 
 def read_file(path: str, delimiter: str | None, encoding: str | None) -> Any:
@@ -23,19 +23,22 @@ def read_file(path: str, delimiter: str | None, encoding: str | None) -> Any:
 
 def check_writable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse a place that cannot be written to, before the work is done, and one that is read."""
+    given = [Path(other) for other in inputs if other is not None and str(other) != "-"]
     if str(path) == "-":
-        raise ValueError("-o -: this command writes files only; name one.")
-    for other in inputs:
-        if other is not None and str(other) != "-" and _same(path, Path(other)):
-            raise ValueError(f"{path} is an input; it would be replaced by the output.")
-    if path.exists() and not path.is_dir() and not path.is_file():
-        raise ValueError(f"{path} is no regular file; name one.")
+        raise InputError("files_only", "-o -: this command writes files only; name one.")
+    if any(_same(path, other) for other in given):
+        raise InputError(
+            "output_is_input", "{path} is an input; it would be replaced by the output.", path=path
+        )
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file.")
-    if not path.parent.exists():
-        raise ValueError(f"there is no folder {path.parent}; make it first.")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path.parent} cannot be written to.")
+        raise InputError("output_is_folder", "{path} is a folder; name a file.", path=path)
+    if path.exists() and not path.is_file():
+        raise InputError("output_is_no_file", "{path} is no regular file; name one.", path=path)
+    folder = path.parent
+    if not folder.exists():
+        raise InputError("no_folder", "there is no folder {folder}; make it first.", folder=folder)
+    if not os.access(folder, os.W_OK):
+        raise InputError("locked_folder", "{folder} cannot be written to.", folder=folder)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -52,30 +55,28 @@ def load(path: Path, *, whole: bool = False) -> Any:
 
     saved = persist.load_model(path)
     if not isinstance(saved.model, FairPipeline):
-        raise ValueError(
-            f"{path} holds a classifier without the encoder of its table; use it in Python, with "
-            "evenhand.load_model."
+        raise InputError(
+            "no_table_encoder",
+            "{path} holds a classifier without the encoder of its table; use it in Python, with "
+            "evenhand.load_model.",
+            path=path,
         )
     if whole and "train_counts" not in saved.facts:
-        raise ValueError(
-            f"{path} was saved in Python or by an earlier evenhand, without the facts that "
-            "evenhand train keeps; it can predict and be exported, and for the rest train it anew."
+        raise InputError(
+            "no_training_facts",
+            "{path} was saved in Python or by an earlier evenhand, without the facts that evenhand "
+            "train keeps; it can predict and be exported, and for the rest train it anew.",
+            path=path,
         )
     return saved
 
 
 @contextmanager
 def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Catch what the library warns of, for :func:`notes_of`."""
+    """Catch what the library warns of, for :func:`evenhand.core.errors.sentences`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
-
-
-def notes_of(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Give warnings that are meant for users, each once."""
-    meant = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
-    return list(dict.fromkeys(meant))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ import typer
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, load, notes_of, write_text
+from evenhand.cli.files import caught_warnings, check_writable, load, write_text
 from evenhand.cli.shell import (
     command,
     command_line,
@@ -23,6 +23,8 @@ from evenhand.cli.shell import (
     reached,
     show,
 )
+from evenhand.cli.wording import spell
+from evenhand.core.errors import InputError, sentences
 
 # What of a summary is about its frontier.
 ABOUT_FRONTIER = (
@@ -50,7 +52,7 @@ def frontier(
         from evenhand.workflow.summary import summarise
 
         saved = load(model, whole=True)
-        summary = summarise(saved)
+        summary = summarise(saved, spell)
         if picture is not None:
             check_writable(picture, model)
             _draw(saved.model[-1], picture)
@@ -66,7 +68,9 @@ def frontier(
 def _draw(model: Any, path: Path) -> None:
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
-        raise ValueError(f"--picture {path}; the name must end in .png, .svg or .pdf.")
+        raise InputError(
+            "bad_picture", "--picture {path}; the name must end in .png, .svg or .pdf.", path=path
+        )
     import_extra("matplotlib", "plot").use("Agg")
     from evenhand.views.plots import FrontierDisplay
 
@@ -97,19 +101,21 @@ def pick(
 
         check_writable(out)
         if len(tau) > 1:
-            raise ValueError(
-                f"--tau was given {len(tau)} times; give one, the target of the strictest notion, "
-                "and those of the others stay in proportion."
+            raise InputError(
+                "repeated_target",
+                "--tau was given {n} times; give one, the target of the strictest notion, and the "
+                "targets of the others stay in proportion.",
+                n=len(tau),
             )
         saved = load(model, whole=True)
         goal = opt.parse_target(tau[0])
         steps = f"{saved.facts['command']}\n{command_line()}".strip()
-        told = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
+        history = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
         with caught_warnings() as caught:
-            moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **told})
-        summary = summarise(moved)
+            moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **history})
+        summary = summarise(moved, spell)
         persist.save_model(moved.model, out, facts=moved.facts)
-    notes = notes_of(caught)
+    notes = sentences(caught, spell)
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out), "notes": notes}
 
     def screen(view: Any) -> None:
@@ -150,7 +156,7 @@ def predict(
     """Predict labels and scores for the rows of a table.
 
     The output has a row for each row of FILE, in its order: the predicted label and a score for
-    each label. FILE is read in parts, so it may be larger than memory.
+    each label. FILE is read in chunks, so it may be larger than memory.
     """
     with plain_errors():
         from evenhand.models.card import group_use
@@ -189,17 +195,22 @@ def _check_kept(keep: list[str], labels: list[Any]) -> None:
     own = {"prediction", *(f"score[{label}]" for label in labels)}
     for i, name in enumerate(keep):
         if name in keep[:i]:
-            raise ValueError(f"--keep {name} is given twice; give it once.")
+            raise InputError(
+                "repeated_column", "--keep {column} is given twice; give it once.", column=name
+            )
         if name in own:
-            raise ValueError(
-                f"--keep {name}: the output has a column {name!r} of its own; rename that of FILE."
+            raise InputError(
+                "column_of_output",
+                "--keep {column}: the output has a column {column!r} of its own; rename the one of "
+                "FILE.",
+                column=name,
             )
 
 
 def _predict(
     model: Any, file: str, keep: list[str], delimiter: str | None, encoding: str | None
 ) -> Iterator[Any]:
-    """Give the answers for one part of a file after the other."""
+    """Give the answers for one chunk of a file after the other."""
     import pandas as pd
 
     from evenhand.tables.parse import CellError
@@ -210,7 +221,12 @@ def _predict(
         for chunk in chunks:
             for name in keep:
                 if name not in chunk.columns:
-                    raise ValueError(f"{file} has no column {name!r} to keep.")
+                    raise InputError(
+                        "no_column_to_keep",
+                        "{file} has no column {column!r} to keep.",
+                        file=file,
+                        column=name,
+                    )
             table = chunk[keep].reset_index(drop=True)
             try:
                 proba = model.predict_proba(chunk)
@@ -237,7 +253,7 @@ def report(
         from evenhand.workflow.summary import summarise
 
         check_writable(out, model)
-        summary = summarise(load(model, whole=True))
+        summary = summarise(load(model, whole=True), spell)
         write_text(out, reports.render(summary))
     about = {key: summary[key] for key in ("favourable_answer", "needs_group", "group_use")}
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.core.errors import InputError
+
 _FILE = typer.Argument(
     metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
 )
@@ -54,8 +56,9 @@ Bins = Annotated[
 
 def _min_group_size(rows: str) -> Any:
     """Make the option of a command that counts these rows."""
-    told = f"Groups of fewer {rows} are not compared, unless two are all."
-    return typer.Option(min=1, help=told)
+    return typer.Option(
+        min=1, help=f"Groups of fewer {rows} are not compared, unless there are only two."
+    )
 
 
 MinTrainingRows = Annotated[int, _min_group_size("training rows (without those held back)")]
@@ -164,8 +167,8 @@ Dask = Annotated[
     typer.Option(
         metavar="[ADDRESS]",
         help=(
-            "Train where Dask's workers are: those of the scheduler at an address such as "
-            "tcp://10.0.0.1:8786, or without one as many as this machine has cores."
+            "Train where Dask's workers are: with the scheduler at an address such as "
+            "tcp://10.0.0.1:8786, or without one on this machine, a worker for each core."
         ),
     ),
 ]
@@ -184,8 +187,10 @@ def parse_confidence(text: str) -> float | str | None:
     with suppress(ValueError):
         if 0.5 <= float(text) < 1:
             return float(text)
-    raise ValueError(
-        f"--confidence {text!r}; give a number from 0.5 to below 1, certified, or none."
+    raise InputError(
+        "bad_confidence",
+        "--confidence {value!r}; give a number from 0.5 to below 1, certified, or none.",
+        value=text,
     )
 
 
@@ -193,46 +198,68 @@ def one_character(delimiter: str | None) -> str | None:
     """Read a delimiter, which may be written ``tab``."""
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"--delimiter {delimiter!r}; give one character, or tab.")
+        raise InputError(
+            "bad_delimiter", "--delimiter {value!r}; give one character, or tab.", value=delimiter
+        )
     return delimiter
+
+
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of jobs that would never start."""
+    if jobs == 0:
+        raise InputError("no_jobs", "--jobs 0; give a number of jobs at a time, or -1.")
 
 
 def parse_target(tau: float) -> float:
     """Refuse a target that is no ratio."""
     if not 0 < tau <= 1:
-        raise ValueError(f"--tau {tau:g}; give a ratio above 0 and at most 1.")
+        raise InputError(
+            "bad_target", "--tau {value:g}; give a ratio above 0 and at most 1.", value=tau
+        )
     return tau
 
 
 def parse_bins(texts: list[str] | None) -> Any:
-    """Tell bins from texts such as 30,45,60, or those of each column from age=30,45,60."""
-    found = {}
+    """Read bins from texts such as 30,45,60, or the bins of each column from age=30,45,60."""
+    by_column = {}
     for text in texts or []:
         column, named, bins = text.rpartition("=")
-        if column in found or (texts and len(texts) > 1 and not named):
-            raise ValueError(
-                f"--bins {text!r}; say once for each column which it has, as in age=30,45,60."
+        if column in by_column or (texts and len(texts) > 1 and not named):
+            raise InputError(
+                "repeated_bins",
+                "--bins {value!r}; say once for each column which it has, as in age=30,45,60.",
+                value=text,
             )
         try:
             # A comma alone makes one edge of a number.
             values = [float(part) for part in bins.removesuffix(",").split(",")]
         except ValueError:
-            raise ValueError(
-                f"--bins {text!r}; give a number of bins or edges such as 30,45,60, after a column "
-                "and = if there are several."
+            raise InputError(
+                "bad_bins",
+                "--bins {value!r}; give a number of bins or edges such as 30,45,60, after a column "
+                "and = if there are several.",
+                value=text,
             ) from None
-        found[column] = int(values[0]) if len(values) == 1 and "," not in bins else values
-    return found.get("", found or None)
+        by_column[column] = int(values[0]) if len(values) == 1 and "," not in bins else values
+    return by_column.get("", by_column or None)
 
 
 def parse_kinds(texts: list[str]) -> dict[str, str]:
-    """Tell column and kind from texts such as zip=category."""
+    """Tell columns and how to read them from texts such as zip=category."""
     kinds = {}
     for text in texts:
-        column, found, kind = text.rpartition("=")
-        if not found:
-            raise ValueError(f"--kind {text!r}; name a column and its kind, as in zip=category.")
+        column, equals, kind = text.rpartition("=")
+        if not equals:
+            raise InputError(
+                "bad_kind",
+                "--kind {value!r}; name a column and its kind, as in zip=category.",
+                value=text,
+            )
         if column in kinds:
-            raise ValueError(f"--kind is given twice for column {column!r}; give it once.")
+            raise InputError(
+                "repeated_kind",
+                "--kind is given twice for column {column!r}; give it once.",
+                column=column,
+            )
         kinds[column] = kind
     return kinds

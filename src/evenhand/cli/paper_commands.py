@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from evenhand.paper.experiments import Verdict
+from evenhand.cli import options as opt
 from evenhand.cli.shell import command, plain_errors, show
 
 
@@ -52,8 +53,7 @@ def reproduce(
             lines = [f"{name:<18}{title}" for name, title in titles.items()]
             show(as_json, titles, lambda view: typer.echo("\n".join(lines)))
             return
-        if jobs == 0:
-            raise ValueError("--jobs 0; give a number of runs at a time, or -1.")
+        opt.check_jobs(jobs)
         verdicts = experiments.reproduce(names, out=folder, quick=quick, n_jobs=jobs, verbose=1)
     document = [verdict.to_dict() for verdict in verdicts]
     show(as_json, document, lambda view: _show_verdicts(verdicts, folder, quick))
@@ -83,8 +83,8 @@ def _show_verdicts(verdicts: list[Verdict], folder: Path, quick: bool) -> None:
             what = "" if single else f"{reading}: "
             text.append(f"\n{what}{verdict.findings[reading].value}", style="dim")
         color = _COLORS.get(verdict.verdict, "cyan")
-        found = Text(verdict.verdict, style=color)
-        table.add_row(str(number), text, found, verdict.experiment)
+        judged = Text(verdict.verdict, style=color)
+        table.add_row(str(number), text, judged, verdict.experiment)
     console = Console()
     console.print(table)
     console.print(f"{tally(verdicts)}.", markup=False)

@@ -20,7 +20,7 @@ import typer.core
 
 import evenhand
 from evenhand.cli.signals import on_end
-from evenhand.workflow.wording import as_options
+from evenhand.cli.wording import say
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -133,7 +133,7 @@ def plain_errors(interrupted: str = "No file was written or changed.") -> Iterat
         typer.echo(f"evenhand: {where}{error.strerror or error}{advice}.", err=True)
         raise typer.Exit(1) from None
     except (ImportError, ValueError) as error:
-        typer.echo(f"evenhand: {as_options(str(error))}", err=True)
+        typer.echo(f"evenhand: {say(error)}", err=True)
         raise typer.Exit(1) from None
     except (KeyboardInterrupt, _Ended):
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)

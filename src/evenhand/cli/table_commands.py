@@ -11,6 +11,8 @@ import typer
 from evenhand.cli import options as opt
 from evenhand.cli.files import check_writable, read_file, write_table
 from evenhand.cli.shell import command, finish, plain_errors, printed, show
+from evenhand.cli.wording import spell
+from evenhand.core.errors import InputError
 
 
 @command(
@@ -27,7 +29,7 @@ def audit(
     favourable_label: Annotated[
         str | None,
         typer.Option(
-            help="The favourable value of --label, where that of --prediction is another.",
+            help="The favourable value of --label, if it is not the one of --prediction.",
             show_default="the same as of the prediction",
         ),
     ] = None,
@@ -58,7 +60,7 @@ def audit(
     with plain_errors("Nothing was written."):
         from evenhand.workflow.audit import audit as audit_table
 
-        found = audit_table(
+        summary = audit_table(
             read_file(file, delimiter, encoding),
             label=label,
             prediction=prediction,
@@ -73,8 +75,8 @@ def audit(
             tau=opt.parse_target(tau),
             min_group_size=min_group_size,
         )
-    show(as_json, found, lambda view: view.show_audit(found))
-    finish(found["passed"])
+    show(as_json, summary, lambda view: view.show_audit(summary))
+    finish(summary["passed"])
 
 
 @command(
@@ -123,8 +125,7 @@ def compare(
 
         if out is not None:
             check_writable(out, file)
-        if jobs == 0:
-            raise ValueError("--jobs 0; give a number of splits at a time, or -1.")
+        opt.check_jobs(jobs)
         table = compare_methods(
             read_file(file, delimiter, encoding),
             label=label,
@@ -143,6 +144,7 @@ def compare(
             na=na,
             keep_na=keep_na or [],
             verbose=0 if as_json or not sys.stderr.isatty() else 1,
+            spell=spell,
         )
         if out is not None:
             write_table(out, table)
@@ -171,16 +173,15 @@ def datasets(
     """
     with plain_errors():
         from evenhand.tables.write import write_chunks
-        from evenhand.workflow.compare import dataset_frame, dataset_list
+        from evenhand.workflow.compare import check_dataset, dataset_frame, dataset_list
 
-        known = dataset_list()
+        records = dataset_list()
         if name is None:
-            show(as_json, known, lambda view: view.show_datasets(known))
+            show(as_json, records, lambda view: view.show_datasets(records))
             return
-        if name not in (names := [d["name"] for d in known]):
-            raise ValueError(f"there is no dataset {name!r}; there are {', '.join(names)}.")
+        check_dataset(name)
         if out is None:
-            raise ValueError(f"say where to write {name} to: -o {name}.csv.")
+            raise InputError("no_output", "say where to write {name} to: -o {name}.csv.", name=name)
         if str(out) == "-":
             frame = dataset_frame(name)
             with printed():

@@ -12,8 +12,10 @@ import typer.core
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, notes_of, read_file, title_of
+from evenhand.cli.files import caught_warnings, check_writable, read_file, title_of
 from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
+from evenhand.cli.wording import spell
+from evenhand.core.errors import InputError, sentences
 
 # What --dask means without an address.
 HERE = "here"
@@ -98,7 +100,7 @@ def train(
             """Say what was seen in the columns while the user can still do otherwise."""
             from evenhand.views import terminal
 
-            told.extend(notes_of(caught))
+            told.extend(sentences(caught, spell))
             terminal.say_notes(told)
 
         with caught_warnings() as caught:
@@ -127,7 +129,7 @@ def train(
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else tell)
         summary = _write(saved, out, page)
-    notes = notes_of(caught)
+    notes = sentences(caught, spell)
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
     about |= {"report": None if page is None else str(page), "notes": notes}
 
@@ -145,16 +147,24 @@ def _check_places(out: Path, page: Path | None, *inputs: str | None) -> None:
     if page is not None:
         check_writable(page, *inputs)
         if page.resolve() == out.resolve():
-            raise ValueError(f"model and report would both be {out}; name one with --report.")
+            raise InputError(
+                "same_output",
+                "model and report would both be {path}; name one with --report.",
+                path=out,
+            )
 
 
 def _share(test: str | None, test_size: float | None) -> float:
     """Give the share of the rows that is held back."""
     if test is not None and test_size is not None:
-        raise ValueError("--test and --test-size: give a file to test on, or a share of FILE.")
+        raise InputError(
+            "two_tests", "--test and --test-size: give a file to test on, or a share of FILE."
+        )
     share = 0.3 if test_size is None else test_size
     if not 0 <= share < 1:
-        raise ValueError(f"--test-size {share:g}; give a share from 0 to below 1.")
+        raise InputError(
+            "bad_test_size", "--test-size {value:g}; give a share from 0 to below 1.", value=share
+        )
     return share
 
 
@@ -166,13 +176,13 @@ def _roles(
     sensitive: list[str] | None,
     favourable: str | None,
 ) -> dict[str, Any]:
-    """Say what the columns are for; refuse a table of which that is not said."""
+    """Say what the columns are for; refuse a table whose label or groups are not named."""
     if dask is None and (file is None) == (demo is None):
-        raise ValueError("give a FILE, or --demo adult; one of the two.")
+        raise InputError("no_table", "give a FILE, or --demo adult; one of the two.")
     if dask is None and demo is not None:
         label, sensitive, favourable = demo_table(demo, label, sensitive, favourable)
     if label is None or not sensitive:
-        raise ValueError("name the columns: --label repaid --sensitive sex.")
+        raise InputError("no_columns", "name the columns: --label repaid --sensitive sex.")
     return {"label": label, "sensitive": sensitive, "favourable": favourable}
 
 
@@ -196,13 +206,17 @@ def _pieces(
     for option, value in others.items():
         if value is not None:
             instead = "; --test-size holds back a share of FILE" if option == "--test" else ""
-            raise ValueError(
-                f"{option} cannot be had with --dask, which reads Parquet files alone{instead}."
+            raise InputError(
+                "not_with_dask",
+                "{option} cannot be had with --dask, which reads Parquet files alone{instead}.",
+                option=option,
+                instead=instead,
             )
     if file is None or file == "-":
-        raise ValueError(
+        raise InputError(
+            "dask_needs_files",
             "--dask needs a FILE: a Parquet file, a folder of them, or a pattern such as "
-            "'data/*.parquet'."
+            "'data/*.parquet'.",
         )
     for module in ("pyarrow", "dask", "distributed"):
         import_extra(module, "dask")
@@ -233,7 +247,7 @@ def _write(saved: Any, out: Path, page: Path | None) -> dict[str, Any]:
     from evenhand.views.report import render
     from evenhand.workflow.summary import summarise
 
-    summary = summarise(saved)
+    summary = summarise(saved, spell)
     text = render(summary).encode()
     files = [] if page is None else [(page, lambda handle: handle.write(text))]
     write_atomically(out, model_writer(saved.model, facts=saved.facts), *files)
@@ -248,8 +262,10 @@ def demo_table(
     from evenhand.workflow.compare import INSIDE
 
     if demo not in INSIDE:
-        raise ValueError(f"--demo {demo!r}; use {' or '.join(INSIDE)}.")
+        raise InputError(
+            "unknown_demo", "--demo {value!r}; use {known}.", value=demo, known=" or ".join(INSIDE)
+        )
     record = DATASETS[demo]
     label = label or record.label
-    known = str(record.favourable) if label == record.label else None
-    return label, sensitive or [record.sensitive[0].name], favourable or known
+    own = str(record.favourable) if label == record.label else None
+    return label, sensitive or [record.sensitive[0].name], favourable or own

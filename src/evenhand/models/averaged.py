@@ -96,8 +96,8 @@ class AveragedClassifier:
 
     def _answers(self, X: Any, sensitive_features: Any) -> NDArray[np.intp]:
         """Every point's answer to each row as a number of ``classes_``."""
-        every = [m.predict(X, sensitive_features=sensitive_features) for m in self.estimators_]
-        return np.searchsorted(self.classes_, np.column_stack(every))
+        labels = [m.predict(X, sensitive_features=sensitive_features) for m in self.estimators_]
+        return np.searchsorted(self.classes_, np.column_stack(labels))
 
     def _on_dask(self, method: str, X: Any, sensitive_features: Any, n: int, dtype: Any) -> Any:
         """Have n numbers for each row of a Dask collection, as an array still to compute."""
@@ -136,7 +136,7 @@ class AveragedClassifier:
         return self._pick(answers, random.random_sample(len(answers)))
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Probability with which :meth:`predict` gives each label; not that of the label itself.
+        """Probability with which :meth:`predict` gives each label, not of the label itself.
 
         Parameters
         ----------

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import as_series, check_missing
 
 __all__ = ["bin_edges", "bin_names", "in_bins", "numbers_for_bins"]
@@ -27,7 +28,7 @@ def in_bins(
 
 
 def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDArray[np.float64]:
-    """Edges of bins: those given, or those between so many bins of equal weight."""
+    """Edges of bins: as given, or, for a number of bins, between bins of equal weight."""
     if np.ndim(bins) == 0:
         shares = np.arange(1, int(bins)) / int(bins)
         order = np.argsort(value)
@@ -38,19 +39,30 @@ def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDAr
         return edges[edges > value.min()]
     edges = np.unique(np.asarray(bins, dtype=np.float64))
     if not np.isfinite(edges).all():
-        raise ValueError(f"bins={bins}; edges must be finite numbers.")
+        raise InputError(
+            "infinite_edges",
+            "{bins}; edges must be finite numbers.",
+            bins=Parameter("bins", np.asarray(bins).tolist()),
+        )
     return edges
 
 
 def numbers_for_bins(series: pd.Series) -> NDArray[np.float64]:
     """Values of an attribute that has bins."""
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
-        raise ValueError(
-            "bins=... is for a number such as age; sensitive_features holds no numbers."
+        raise InputError(
+            "bins_of_text",
+            "{bins} is for a number such as age; {groups} holds no numbers.",
+            bins=Parameter("bins"),
+            groups=Parameter("sensitive_features"),
         )
     value = series.to_numpy(dtype=np.float64)
     if not np.isfinite(value).all():
-        raise ValueError("sensitive_features has infinite values; bins need numbers.")
+        raise InputError(
+            "infinite_group_values",
+            "{groups} has infinite values; bins need finite numbers.",
+            groups=Parameter("sensitive_features"),
+        )
     return value
 
 

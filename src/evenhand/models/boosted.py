@@ -24,13 +24,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from evenhand._extras import documented
-from evenhand._sklearn import HasMethods, Interval, safe_indexing
+from evenhand._sklearn import ChecksParameters, HasMethods, Interval, safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.engines.coding import joined
 from evenhand.models.boosted_columns import BoostedColumns, check_scorer
 from evenhand.models.card import ShowsSummary
@@ -60,13 +60,13 @@ def _check_kinds(X: pd.DataFrame) -> None:
         if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
     }
     if others:
-        named = joined([f"{name!r} ({dtype})" for name, dtype in others.items()], 10)
-        many = len(others) > 1
-        raise ValueError(
-            f"column{'s' * many} {named} of X {'are' if many else 'is'} neither numbers nor "
-            f"categories; make text categories with X.astype(dict.fromkeys({[*others]!r}, "
-            "'category')), or use fair_pipeline(...), a FairClassifier that takes tables as they "
-            "come."
+        raise InputError(
+            "neither_numbers_nor_categories",
+            "not all columns of X are numbers or categories: {described}; make text categories "
+            "with X.astype(dict.fromkeys({columns!r}, 'category')), or use fair_pipeline(...), a "
+            "FairClassifier that takes tables as they come.",
+            described=joined([f"{name!r} is {dtype}" for name, dtype in others.items()], 10),
+            columns=[*others],
         )
 
 
@@ -76,7 +76,7 @@ X : array-like or DataFrame of shape (n_samples, n_features)
     Inputs.
 """)
 @dataclass(eq=False, repr=False)
-class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
+class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, BaseEstimator):
     r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
 
     Two boosted models, of the label and of the group given X, are fitted K times, each time without
@@ -85,7 +85,7 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
     .. math:: \phi(x_i) = \big(\operatorname{logit} p_{-i},\; p_{-i},\; q_{-i}\big)(x_i), \qquad
         p \approx P(y{=}1 \mid x),\quad q_k \approx P(z{=}k \mid x),
 
-    those of a new row are the mean over all K models. Standardised, they are the inputs of a
+    and the columns of a new row are the mean over all K models. Standardised, they are inputs of a
     :class:`~evenhand.FairClassifier`: solver, frontier and selection are its own. Its score being
     linear, the mean over the columns of the K models is the mean over the K scores.
 
@@ -289,10 +289,10 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
             if len(held):
                 others = maker(safe_indexing(X, rest.X[:, 0]))
                 scaled = maker.scale(others)
-            if not kept:  # a cross-fit makes others later, of which only the counts are needed
-                folds, every = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
-                folds[fitted], every[fitted], every[held] = maker.folds, columns, others
-                kept.append((maker, folds, every))
+            if not kept:  # a cross-fit makes others later, and needs only their counts
+                folds, made = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
+                folds[fitted], made[fitted], made[held] = maker.folds, columns, others
+                kept.append((maker, folds, made))
             inputs = np.arange(columns.shape[1])
             return (
                 part._replace(X=maker.scale(columns), inputs=inputs),
@@ -316,13 +316,17 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         for name in sorted(shared):
             value, default = getattr(engine, name), getattr(usual, name)
             if not (isinstance(value, type(default)) and value == default):
-                raise ValueError(
-                    f"classifier has {name}={value!r}; give {name} to FairBoostedClassifier itself."
+                raise InputError(
+                    "parameter_of_engine",
+                    "classifier has {parameter}; give {name} to FairBoostedClassifier itself.",
+                    parameter=Parameter(name, value),
+                    name=name,
                 )
         if engine.group_cuts:
-            raise ValueError(
+            raise InputError(
+                "boosted_group_cuts",
                 "classifier has group_cuts=True, which needs the group to predict; "
-                "FairBoostedClassifier does without it: use FairClassifier itself."
+                "FairBoostedClassifier does without it: use FairClassifier itself.",
             )
         engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
         engine.settings()  # its errors come before long work
@@ -451,5 +455,5 @@ class FairBoostedClassifier(ShowsSummary, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, 2)
             Columns in the order of ``classes_``.
         """
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
+        columns = self.columns(X)
+        return self.classifier_.predict_proba(columns)

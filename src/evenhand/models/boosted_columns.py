@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._sklearn import safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows
 
 __all__ = ["BoostedColumns", "check_scorer", "deal_folds", "default_booster", "probability_columns"]
@@ -72,24 +73,28 @@ def probability_columns(label: FloatArray, group: FloatArray, *, interactions: b
 
 
 def _targets(rows: CodedRows) -> list[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
-    """Give what is modelled, label and group, and of which rows: small groups are not guessed."""
+    """Give what is modelled, label and group, and the rows that have it: no small groups."""
     return [(rows.y, np.ones(len(rows.y), dtype=bool)), (rows.z, rows.z < len(rows.groups))]
 
 
 def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) -> FoldModels:
     """Fit a clone of the booster for label and group on some of the rows."""
     models = []
-    for target, known in _targets(rows):
-        index = np.flatnonzero(kept & known)
+    for target, has_target in _targets(rows):
+        index = np.flatnonzero(kept & has_target)
         extra = {} if rows.weight is None else {"sample_weight": rows.weight[index]}
         try:
             models.append(clone(booster).fit(safe_indexing(X, index), target[index], **extra))
         except ValueError as error:
             if len(index) >= FEW_ROWS:
                 raise
-            raise ValueError(
-                f"the booster cannot be fitted to {len(index)} of the {len(kept)} rows; bring more "
-                f"rows, or use FairClassifier. (It says: {error})"
+            raise InputError(
+                "too_few_rows_for_booster",
+                "the booster cannot be fitted to {n} of the {n_rows} rows; bring more rows, or use "
+                "FairClassifier. (It says: {error})",
+                n=len(index),
+                n_rows=len(kept),
+                error=str(error),
             ) from error
     return FoldModels(*models)
 
@@ -97,13 +102,17 @@ def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) 
 def check_scorer(scorer: Any, name: str) -> None:
     """Refuse a scorer that gives no scores or is not fitted."""
     if not (hasattr(scorer, "decision_function") or hasattr(scorer, "predict_proba")):
-        raise ValueError(f"{name} has neither decision_function nor predict_proba.")
+        raise InputError(
+            "no_scores", "{scorer} has neither decision_function nor predict_proba.", scorer=name
+        )
     if hasattr(scorer, "fit"):
         try:
             check_is_fitted(scorer)
         except NotFittedError:
-            raise ValueError(
-                f"{name} is not fitted, and is never fitted here; fit it first, on other rows."
+            raise InputError(
+                "scorer_not_fitted",
+                "{scorer} is not fitted, and is never fitted here; fit it first, on other rows.",
+                scorer=name,
             ) from None
 
 
@@ -115,19 +124,27 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
         scores = np.asarray(scorer.predict_proba(X), dtype=np.float64)
         scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
     if scores.shape != (X.shape[0],):
-        raise ValueError(
-            f"{name} gave scores of shape {scores.shape} for {X.shape[0]} rows; one score per row "
-            "is needed, as two-class estimators give."
+        raise InputError(
+            "scores_of_other_shape",
+            "{scorer} gave scores of shape {shape} for {n_rows} rows; one score per row is needed, "
+            "as two-class estimators give.",
+            scorer=name,
+            shape=scores.shape,
+            n_rows=X.shape[0],
         )
     if not np.isfinite(scores).all():
-        raise ValueError(f"{name} gave scores that are NaN or infinite; they cannot be a column.")
+        raise InputError(
+            "infinite_scores",
+            "{scorer} gave scores that are NaN or infinite; they cannot be a column.",
+            scorer=name,
+        )
     return scores
 
 
 class BoostedColumns:
     """Columns of rows: out of fold of those it is fitted to, means over the models of others.
 
-    Everything here that has seen a label or a group has seen those of the rows of ``fit`` only.
+    Nothing here has seen the label or the group of a row that was not given to ``fit``.
     """
 
     def __init__(
@@ -156,13 +173,13 @@ class BoostedColumns:
         self.models = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_models)(self.booster, X, rows, self.folds != k) for k in folds
         )
-        held = [np.flatnonzero(self.folds == k) for k in folds]
-        parts = [
-            self.from_models(models, safe_indexing(X, part))
-            for models, part in zip(self.models, held, strict=True)
+        index = [np.flatnonzero(self.folds == k) for k in folds]
+        out_of_fold = [
+            self.from_models(models, safe_indexing(X, fold))
+            for models, fold in zip(self.models, index, strict=True)
         ]
-        columns = np.empty((len(rows.y), parts[0].shape[1]))
-        columns[np.concatenate(held)] = np.concatenate(parts)
+        columns = np.empty((len(rows.y), out_of_fold[0].shape[1]))
+        columns[np.concatenate(index)] = np.concatenate(out_of_fold)
         columns = np.column_stack([columns, *self._scores(X)])
         self.scaler = StandardScaler().fit(columns, sample_weight=rows.weight)
         self._name(rows)
@@ -196,17 +213,28 @@ class BoostedColumns:
     def _check_folds(self, rows: CodedRows, where: str) -> None:
         """Refuse folds that are empty or whose models would not know all labels and groups."""
         if len(rows.y) < self.n_folds:
-            raise ValueError(
-                f"n_folds={self.n_folds}, but there are only {len(rows.y)} rows{where}."
+            raise InputError(
+                "more_folds_than_rows",
+                "{n_folds}, but there are only {n} rows{where}.",
+                n_folds=Parameter("n_folds", self.n_folds),
+                n=len(rows.y),
+                where=where,
             )
         levels = (("label", rows.classes), ("group", rows.groups))
-        for (what, names), (code, known) in zip(levels, _targets(rows), strict=True):
+        for (what, names), (code, has_code) in zip(levels, _targets(rows), strict=True):
             seen = np.zeros((self.n_folds, len(names)), dtype=bool)
-            seen[self.folds[known], code[known]] = True
+            seen[self.folds[has_code], code[has_code]] = True
             few = np.flatnonzero(seen.sum(axis=0) < 2)
             if len(few):
                 n = int(np.sum(code == few[0]))
-                raise ValueError(
-                    f"{what} '{names[few[0]]}' has {n} row{'s' * (n != 1)}{where}, too few for "
-                    f"{self.n_folds} folds: models fitted without that fold would not know it."
+                raise InputError(
+                    "too_few_rows_for_folds",
+                    "{what} '{value}' has {n} row{s}{where}, too few for {n_folds} folds: models "
+                    "fitted without that fold would not know it.",
+                    what=what,
+                    value=names.tolist()[few[0]],
+                    n=n,
+                    s="s" * (n != 1),
+                    where=where,
+                    n_folds=self.n_folds,
                 )

@@ -7,15 +7,15 @@ from copy import copy
 from dataclasses import fields
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evenhand._sklearn import Interval, StrOptions
+from evenhand._sklearn import ChecksParameters, Interval, StrOptions
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rates import overall_accuracy, rate_text
 from evenhand.frontier.choice import Choice
 from evenhand.frontier.held_out import candidates
@@ -27,7 +27,14 @@ from evenhand.models.fit_rows import parquet_rows, read_rows
 from evenhand.models.inputs import CodedRows, take_rows
 from evenhand.models.method import Method
 from evenhand.models.predictions import Predictions
-from evenhand.models.settings import PLACES, FairnessWarning, FavourableLabelWarning, Settings, warn
+from evenhand.models.settings import (
+    PLACES,
+    FairnessWarning,
+    FavourableLabelWarning,
+    FitWarning,
+    Settings,
+    warn,
+)
 from evenhand.models.training import Fit, learn
 
 __all__ = ["FairClassifier", "FairnessWarning", "FavourableLabelWarning"]
@@ -75,7 +82,7 @@ def _without_moved(init: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
-class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
+class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixin, BaseEstimator):
     r"""Linear classifier fitted against a fairness adversary, with its whole frontier.
 
     Logistic regression descends its loss while an adversary tries to tell a row's group from its
@@ -136,7 +143,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         must not depend on the labels fitted to).
     cv : int, splitter or iterable, default=5
         Folds of ``"crossfit"``: their number, stratified on label and group then, or splits in
-        scikit-learn's manner, by number of row among those of positive weight.
+        scikit-learn's manner, by number of row among the rows of positive weight.
     delta : float, default=0.05
         Probability with which a certificate may be wrong.
     sensitive_features : int, str or callable, optional
@@ -244,7 +251,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
     # With metadata routing, whoever gives groups to a fit has them for its score as well.
     __metadata_request__score = {"sensitive_features": True}  # noqa: RUF012
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "notion": [str, list, tuple],  # looked up at fit: users may register their own
         "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
         "method": [Method],
@@ -308,7 +315,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         self.device = device
 
     def set_params(self, **params: Any) -> FairClassifier:
-        """Set parameters; those of the method, ``method__mu``, in a copy of it.
+        """Set parameters; parameters of the method, such as ``method__mu``, in a copy of it.
 
         Parameters
         ----------
@@ -396,7 +403,7 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
     ) -> FairClassifier:
         """Fit to Parquet files that need not fit in memory: a row group is read at a time.
 
-        Every iteration reads the files once. The result is that of :meth:`fit` on the whole table.
+        Every iteration reads the files once. The result is as by :meth:`fit` on the whole table.
 
         Parameters
         ----------
@@ -470,35 +477,64 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         self.held_out_, self.answers_ = fit.held_out, fit.answers
         self.n_iter_, self.converged_ = fit.n_iter, not fit.trouble
         if fit.trouble:
-            warn(f"{fit.trouble}; the best point found so far is used.", ConvergenceWarning)
+            warn(
+                FitWarning(
+                    "not_converged",
+                    "{trouble}; the best point found so far is used.",
+                    trouble=fit.trouble,
+                )
+            )
         return self._choose()
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for ``tau``, and warn if it misses it."""
         tau, fit = float(np.max(self.tau)), self.fitted_
         self._take(fit.choose(tau))
-        if not self.feasible_:
-            sure = f" with confidence {fit.confidence:g}" if fit.margin else ""
-            missed = f"tau={self.tau} was not reached {fit.where} for {self.notion}{sure}: "
-            missed += self._nearest(tau)
+        if not self.feasible_ and self.guarantee_:
             warn(
-                f"{self.guarantee_ or missed}. The classifier is kept with feasible_=False.",
-                FairnessWarning,
+                FairnessWarning(
+                    "not_certified",
+                    "{guarantee}. The model is kept all the same.",
+                    guarantee=str(self.guarantee_),
+                )
+            )
+        elif not self.feasible_:
+            warn(
+                FairnessWarning(
+                    "target_missed",
+                    "{tau} was not reached {where} for {notion}{sure}: {nearest}. The model is "
+                    "kept all the same.",
+                    tau=Parameter("tau", self.tau),
+                    where=fit.where,
+                    notion=self.notion,
+                    sure=f" with confidence {fit.confidence:g}" if fit.margin else "",
+                    nearest=self._nearest(tau),
+                )
             )
         return self
 
-    def _nearest(self, tau: float) -> str:
+    def _nearest(self, tau: float) -> InputWarning:
         """Say how near to τ the fit came."""
+        fit = self.fitted_
         if not len(self.frontier_):
-            return self.fitted_.undefined() or f"no point has {self.fitted_.requirement}"
+            return fit.undefined() or InputWarning(
+                "no_point", "no point has {requirement}", requirement=fit.requirement
+            )
         if not np.isfinite(self.rate_):
-            return f"the rate cannot be known {self.fitted_.where}: there are too few rows"
+            return InputWarning(
+                "rate_unknown",
+                "the rate cannot be known {where}: there are too few rows",
+                where=fit.where,
+            )
         rate = rate_text(self.rate_, tau)
-        if not self.fitted_.margin:
-            return f"the highest rate found is {rate}"
-        return (
-            f"the point that comes nearest has the rate {rate}, of which "
-            f"{rate_text(self.rate_bound_, tau)} can be relied on with this confidence"
+        if not fit.margin:
+            return InputWarning("highest_rate", "the highest rate found is {rate}", rate=rate)
+        return InputWarning(
+            "nearest_rate",
+            "the point that comes nearest has the rate {rate}; {bound} can be relied on with this "
+            "confidence",
+            rate=rate,
+            bound=rate_text(self.rate_bound_, tau),
         )
 
     def _take(self, choice: Choice) -> None:
@@ -547,7 +583,11 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         other.tau = tau
         other._validate_params()
         if np.ndim(tau):
-            raise ValueError(f"tau={tau}; give one number, the target of the strictest notion.")
+            raise InputError(
+                "several_targets",
+                "{tau}; give one number, the target of the strictest notion.",
+                tau=Parameter("tau", tau),
+            )
         if np.ndim(self.tau):
             other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
         return other
@@ -557,14 +597,14 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
 
         Two equal rows may then get different answers. The mixture is the most accurate one of the
         points that :meth:`at` and certificates choose from, on the rows they are chosen on: the
-        frontier's, and those of equal accuracy and surer rates. (Among all cuts of all iterates
+        frontier's, and points of equal accuracy and surer rates. (Among all cuts of all iterates
         there are mixtures that look better on the training data, and are not on new rows.) Only for
         rates whose denominator no prediction changes.
 
         Parameters
         ----------
         tau : float, optional
-            The target, as in :meth:`at`; that of the fit by default.
+            The target, as in :meth:`at`; by default the target of the fit.
 
         Returns
         -------
@@ -576,9 +616,11 @@ class FairClassifier(Predictions, ShowsSummary, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_linear(self.fitted_.rate)
         if self.fitted_.delta is not None:
-            raise ValueError(
-                "confidence='certified' certifies one point, and a mixture of several is none; use "
-                "at(tau), or average a fit with another confidence."
+            raise InputError(
+                "certified_mixture",
+                "{confidence} certifies one point, and a mixture has several; use at(tau), or "
+                "average a fit with another confidence.",
+                confidence=Parameter("confidence", "certified"),
             )
         aimed = copy(self) if tau is None else self._aimed(tau)
         target, held = float(np.max(aimed.tau)), self.held_out_

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from evenhand._extras import import_extra
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import check_missing
 from evenhand.engines.chunks import coding_of
 from evenhand.engines.memory import canonical
@@ -65,7 +66,11 @@ def read_rows(
         rows = _dask_rows(estimator, settings, X, y, sensitive_features, sample_weight)
         return rows, check_random_state(settings.random_state)
     if settings.engine == "dask":
-        raise ValueError("engine='dask' is for Dask arrays and frames; X is none.")
+        raise InputError(
+            "no_dask_collection",
+            "{engine} is for Dask arrays and frames; X is neither.",
+            engine=Parameter("engine", "dask"),
+        )
     X = on_host(X) if settings.engine == "numpy" else X
     where = settings.sensitive_features
     table = as_table(X) if isinstance(where, int | str) else X
@@ -143,9 +148,16 @@ def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features:
 
 def refuse_text(X: Any, advice: str) -> None:
     """Refuse text, dates and missing values among the inputs."""
-    found = None if issparse(X) else find_no_numbers(X)
-    if found is not None:
-        raise ValueError(f"column {found[0]!r} of X holds {found[1]}, and {advice}") from None
+    not_numbers = None if issparse(X) else find_no_numbers(X)
+    if not_numbers is not None:
+        column, content = not_numbers
+        raise InputError(
+            "not_numbers",
+            "column {column!r} of X holds {content}, and {advice}",
+            column=column,
+            content=content,
+            advice=advice,
+        ) from None
 
 
 def _check_tensor(
@@ -224,7 +236,7 @@ def _dask_rows(
     if sensitive_features is None:
         group_column(X, None, None)  # says so
     check_shape(X)
-    # A frame's columns are those of its empty pandas frame.
+    # Dask keeps an empty pandas frame with the columns of its own.
     table = X._meta if hasattr(X, "columns") else X
     validate_data(estimator, table, y, skip_check_array=True)
     parts = dask_chunks(X, y, sensitive_features, sample_weight)

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from evenhand._sklearn import check_sample_weight, safe_indexing
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import check_missing, crossed, only_text, rising
 from evenhand.core.rows import Rows
 from evenhand.engines.chunks import check_columns, check_numbers, check_weight_range, column_sizes
@@ -50,9 +51,9 @@ __all__ = [
 
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
-# Rows of which none may be alike if it is worth looking for such rows among all.
+# Sample size for the test whether merging duplicate rows can pay.
 SAMPLE_ROWS = 1 << 14
-# Rows compared at once when alike ones are merged.
+# Rows compared at once when duplicates are merged.
 CHECK_ROWS = 8192
 
 
@@ -86,26 +87,32 @@ def as_table(X: Any) -> Any:
 
 
 def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
-    """Index of the column of X that is sensitive and no input, or None if there is none.
+    """Index of the column of X that is sensitive and no input; None if X has no such column.
 
     It holds the groups, unless ``fit`` was given others.
     """
     if where is None and sensitive_features is None:
-        raise ValueError(
+        raise InputError(
+            "no_groups",
             "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) when making the classifier: sensitive_features=..."
+            "(or a function of X) when making the classifier: sensitive_features=...",
         )
     if where is None or callable(where):
         return None
-    named = isinstance(where, str)
-    if named and sensitive_features is not None and where not in getattr(X, "columns", ()):
+    by_name = isinstance(where, str)
+    if by_name and sensitive_features is not None and where not in getattr(X, "columns", ()):
         return None
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:
         return None  # scikit-learn's checks refuse it
-    column = _named_column(X, str(where)) if named else int(where)
+    column = _named_column(X, str(where)) if by_name else int(where)
     if not -shape[1] <= column < shape[1]:
-        raise ValueError(f"sensitive_features={where} is no column of X, which has {shape[1]}.")
+        raise InputError(
+            "unknown_column_index",
+            "{where} is no column of X, which has {n}.",
+            where=Parameter("sensitive_features", where),
+            n=shape[1],
+        )
     return int(column) % int(shape[1])
 
 
@@ -131,32 +138,40 @@ def _check_label_values(values: NDArray[Any]) -> None:
     """Refuse distinct labels that are no plain values, or of several types."""
     kinds = {type(value) for value in values}
     if tuple in kinds:
-        raise ValueError("y has several values in a row, in tuples; give one label per row.")
+        raise InputError(
+            "labels_in_tuples", "y has several values in a row, in tuples; give one label per row."
+        )
     rising(values, "y")
     if bool in kinds and len(kinds) > 1:
-        raise ValueError(f"y mixes types ({joined(sorted(k.__name__ for k in kinds))}); use one.")
+        raise InputError(
+            "mixed_booleans",
+            "y mixes types ({types}); use one.",
+            types=joined(sorted(k.__name__ for k in kinds)),
+        )
     for value in values:
         str(value).encode()
 
 
 def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[Any, Any]:
-    r"""Check the weights and find the rows that have any; both None if there are none.
+    r"""Check the weights and find the rows of positive weight; both None if no weights are given.
 
-    Those of a survey are brought to a sum of Kish's effective number of rows,
+    Weights of a survey are brought to a sum of Kish's effective number of rows,
     :math:`(\sum w)^2 / \sum w^2`.
     """
     if sample_weight is None:
         return None, None
     given = np.asarray(sample_weight)
     if given.dtype.kind in "biuf" and not given.any():
-        raise ValueError("sample_weight is zero for every row; at least one must count.")
+        raise InputError(
+            "zero_weights", "sample_weight is zero for every row; at least one must count."
+        )
     if given.dtype.kind not in "biuf" and given.ndim == 1:
         check_numbers(given, "sample_weight")
     weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     least, most = float(weight[weight > 0].min()), float(weight.max())
     with np.errstate(over="ignore"):
         total = float(weight.sum())
-    # Standard errors take a weight for a number of rows, of which each row is at least one.
+    # Standard errors take a weight for a number of rows, and a row is at least one.
     mean = total / np.count_nonzero(weight)
     check_weight_range(least, most, total if mean >= 1 and not survey else 0.0)
     if survey:
@@ -182,8 +197,8 @@ def find_groups(
         values = pd.Series(X.tocsc()[:, [column]].toarray().ravel())
     else:
         dense = isinstance(X, np.ndarray) or is_tensor(X)
-        held = on_host(X[:, column]) if dense else [row[column] for row in X]
-        values = pd.Series(held).infer_objects()
+        cells = on_host(X[:, column]) if dense else [row[column] for row in X]
+        values = pd.Series(cells).infer_objects()
     if used is not None:
         values = safe_indexing(values, used)
     return values
@@ -192,24 +207,30 @@ def find_groups(
 def _check_length(values: pd.Series, n_rows: int) -> None:
     """Refuse groups of other rows than X has."""
     if len(values) != n_rows:
-        raise ValueError(
-            f"sensitive_features has {len(values)} rows, X has {n_rows}; they must be the same "
-            "rows."
+        raise InputError(
+            "unequal_lengths",
+            "sensitive_features has {n} rows, X has {n_rows}; they must be the same rows.",
+            n=len(values),
+            n_rows=n_rows,
         )
 
 
 def _named_column(X: Any, name: str) -> int:
     names = list(getattr(X, "columns", []))
     if not names:
-        raise ValueError(
-            f"sensitive_features={name!r} names a column, but X has no column names; an earlier "
-            "step may have dropped them: call set_output(transform='pandas') on it, or give the "
-            "column's index."
+        raise InputError(
+            "no_column_names",
+            "{where} names a column, but X has no column names; an earlier step may have dropped "
+            "them: call set_output(transform='pandas') on it, or give the column's index.",
+            where=Parameter("sensitive_features", name),
         )
     if name not in names:
-        raise ValueError(
-            f"X has no column {name!r}, which sensitive_features names; earlier steps must keep "
-            f"it. X has {listed(names, 10)}."
+        raise InputError(
+            "lost_sensitive_column",
+            "X has no column {column!r}, which sensitive_features names; earlier steps must keep "
+            "it. X has {columns}.",
+            column=name,
+            columns=listed(names, 10),
         )
     return names.index(name)
 
@@ -230,9 +251,12 @@ def blank_groups(X: Any, column: int | None) -> Any:
 
 
 def check_not_alone(X: Any) -> None:
-    """Refuse a table of which the group column is the only one."""
+    """Refuse a table that has no column but the group column."""
     if X.shape[1] == 1:
-        raise ValueError("X has no column but the sensitive one; there is nothing to learn from.")
+        raise InputError(
+            "only_sensitive_column",
+            "X has no column but the sensitive one; there is nothing to learn from.",
+        )
 
 
 def find_no_numbers(X: Any) -> tuple[Any, str] | None:
@@ -269,10 +293,10 @@ class CodedRows(NamedTuple):
     """The rows that count: inputs, numbers of the labels and of the groups, weights.
 
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
-    the number ``len(groups)``; ``small`` says how many rows each of those groups has. ``quantity``
-    is the standardised attribute of which the groups are bins, if they are; ``extra`` is the noise
-    column, if any. ``edges`` are those of the bins. If ``source`` has the rows, where an engine has
-    them, X, y, z and weight are None.
+    the number ``len(groups)``; ``small`` says how many rows each of these groups has. If the groups
+    are bins of a number, ``quantity`` is that number, standardised, and ``edges`` separate them;
+    ``extra`` is the noise column, if there is one. If an engine has the rows, it is their
+    ``source``, and X, y, z and weight are None.
     """
 
     X: Any
@@ -300,7 +324,7 @@ class CodedRows(NamedTuple):
 
 
 def take_rows(rows: CodedRows, index: Any) -> CodedRows:
-    """Take some of the rows; classes and groups stay those of all."""
+    """Take some of the rows; classes and groups stay as they are."""
     if rows.source is not None:
         return rows._replace(source=rows.source.take(index))
     names = "X", "y", "z", "weight", "extra", "quantity"
@@ -341,16 +365,18 @@ def code_rows(
     else:
         values, quantity, edges = in_bins(groups, bins, weight)
     if len(values) != X.shape[0]:
-        raise ValueError(
-            f"sensitive_features gave {len(values)} groups for {X.shape[0]} rows; it must give one "
-            "each."
+        raise InputError(
+            "groups_of_other_rows",
+            "sensitive_features gave {n} groups for {n_rows} rows; it must give one each.",
+            n=len(values),
+            n_rows=X.shape[0],
         )
     labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
     options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
     coding = make_coding(labels[0], levels[0], **options)
     y, z = recode(*labels, coding.labels), recode(*levels, coding.groups)
-    known = np.arange(X.shape[1]), coding.classes, coding.compared, coding.small
-    return CodedRows(X, y, z, weight, *known, quantity, extra, edges)
+    names = coding.classes, coding.compared, coding.small
+    return CodedRows(X, y, z, weight, np.arange(X.shape[1]), *names, quantity, extra, edges)
 
 
 def code_known_groups(
@@ -364,8 +390,10 @@ def code_known_groups(
 ) -> NDArray[np.intp]:
     """Index of each row's group among those seen in ``fit``; small ones have the last of all."""
     if sensitive_features is None:
-        raise ValueError(
-            f"{name} needs the group of each row to predict: pass sensitive_features=..."
+        raise InputError(
+            "group_needed",
+            "{name} needs the group of each row to predict: pass sensitive_features=...",
+            name=name,
         )
     values = crossed(sensitive_features, "sensitive_features")
     check_missing(values, "sensitive_features", "a group is never guessed")
@@ -381,40 +409,45 @@ def code_known_groups(
         codes = codes.fillna(crossed(sensitive_features, "sensitive_features", ", ").map(index))
     if codes.isna().any():
         unknown = values[codes.isna()].tolist()[0]
-        raise ValueError(
-            f"sensitive_features has the group {named(unknown)}, which fit did not see; it saw "
-            f"{listed(index)}."
+        raise InputError(
+            "unknown_group",
+            "{groups} has the group {shown}, which the training data did not have; they had "
+            "{known}.",
+            groups=Parameter("sensitive_features"),
+            group=unknown,
+            shown=named(unknown),
+            known=listed(index),
         )
     return codes.to_numpy(dtype=np.intp)
 
 
 def merge_alike(rows: CodedRows) -> CodedRows:
-    """Make rows that are alike in everything one row of their summed weight.
+    """Merge duplicate rows into one row of their summed weight.
 
-    Tables of few categories have few kinds of rows, and every sum over rows stays the same. Nothing
+    Tables of few categories have few distinct rows, and every sum over rows stays the same. Nothing
     is done unless it leaves a quarter of the rows or fewer.
     """
     if rows.quantity is not None:
-        return rows  # hardly two are alike
+        return rows  # duplicates are rare
     X, n = rows.X, len(rows.y)
     probe = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
-    # Of 16,384 rows some are alike if a quarter of all kinds is enough for up to millions of rows.
-    few = X[:: max(n // SAMPLE_ROWS, 1)]
-    if few.shape[0] > 1000 and len(np.unique(few @ probe)) == few.shape[0]:
+    # Were the distinct rows a quarter of millions of rows, a sample would hold duplicates.
+    sample = X[:: max(n // SAMPLE_ROWS, 1)]
+    if sample.shape[0] > 1000 and len(np.unique(sample @ probe)) == sample.shape[0]:
         return rows
-    kind = np.unique(X @ probe, return_inverse=True)[1]
-    kind = (kind * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
-    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    code = np.unique(X @ probe, return_inverse=True)[1]
+    code = (code * (len(rows.groups) + 1) + rows.z) * len(rows.classes) + rows.y
+    _, first, code = np.unique(code, return_index=True, return_inverse=True)
     if len(first) > n // 4:
         return rows
     merged = X[first]
-    # Unlike rows may share a product with the probe, however unlikely.
+    # Different rows may have the same product with the probe.
     for i in range(0, n, CHECK_ROWS):
-        part = slice(i, i + CHECK_ROWS)
-        unlike = merged[kind[part]] != X[part]
-        if unlike.nnz if issparse(X) else unlike.any():
+        chunk = slice(i, i + CHECK_ROWS)
+        different = merged[code[chunk]] != X[chunk]
+        if different.nnz if issparse(X) else different.any():
             return rows
-    weight = np.bincount(kind, weights=rows.weight, minlength=len(first)).astype(np.float64)
+    weight = np.bincount(code, weights=rows.weight, minlength=len(first)).astype(np.float64)
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
@@ -430,8 +463,15 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     small = varying & ~large
     few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
     warn(
-        f"standard deviations of the columns of X differ by a factor of {high / low:.3g}: "
-        f"{listed(names[few])} {'is' if few.sum() == 1 else 'are'} {size}. Scale them first, for "
-        "instance with StandardScaler; evenhand does not do it for you.",
-        UserWarning,
+        InputWarning(
+            "unlike_scales",
+            "standard deviations of the columns of X differ by a factor of {factor:.3g}: {named} "
+            "{are} {size}. Scale them first, for instance with StandardScaler; evenhand does not "
+            "do it for you.",
+            factor=high / low,
+            columns=names[few].tolist(),
+            named=listed(names[few]),
+            are="is" if few.sum() == 1 else "are",
+            size=size,
+        )
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from evenhand._sklearn import Interval, Options, StrOptions
+from evenhand._sklearn import ChecksParameters, Interval, Options, StrOptions
 from evenhand.core.gaps import READINGS
 from evenhand.core.solvers import SOLVERS
 from evenhand.core.updates import RULES
@@ -20,7 +20,7 @@ LEGS = {"zero": ("zero",), "optimum": ("optimum",), "both": ("optimum", "zero")}
 
 
 @dataclass(kw_only=True, repr=False)
-class Method(BaseEstimator):
+class Method(ChecksParameters, BaseEstimator):
     r"""How :class:`~evenhand.FairClassifier` finds its frontier: solver, adversary, steps, cuts.
 
     The defaults are the same for every table. A classifier's own parameters, such as ``tau`` and

@@ -12,15 +12,25 @@ from typing import Any
 
 import sklearn
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import evenhand
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.solvers import SOLVERS
+from evenhand.engines.coding import listed
 from evenhand.frontier.bounds import margin_of
 from evenhand.models.method import Method
 
-__all__ = ["PLACES", "FairnessWarning", "FavourableLabelWarning", "Settings", "warn"]
+__all__ = [
+    "PLACES",
+    "FairnessWarning",
+    "FavourableLabelWarning",
+    "FitWarning",
+    "Settings",
+    "warn",
+]
 
 # Where a selection looks at rates.
 PLACES = {
@@ -36,15 +46,19 @@ LIBRARIES = tuple(
 TOLD = "__evenhand_told_favourable_label__"
 
 
-class FairnessWarning(UserWarning):
+class FairnessWarning(InputWarning):
     """The classifier does not meet the target it was asked for."""
+
+
+class FitWarning(InputWarning, ConvergenceWarning):
+    """The fit diverged, was interrupted, or did not get as far as it should."""
 
 
 # Labels that were warned of in this process, if it works for another one.
 _TOLD_HERE: set[tuple[str, str]] = set()
 
 
-class FavourableLabelWarning(UserWarning):
+class FavourableLabelWarning(InputWarning):
     """Which of two labels is favourable was guessed, because nobody said it.
 
     It is given once a call by the user, however many folds and clones that fits. A process that
@@ -65,29 +79,34 @@ def _users_call() -> tuple[FrameType, int]:
     return outermost, stacklevel
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: InputWarning) -> None:
     """Warn at the line of the user's own code that called evenhand or scikit-learn."""
-    warnings.warn(message, category, stacklevel=_users_call()[1])
+    warnings.warn(message, stacklevel=_users_call()[1])
 
 
 def _warn_of_guess(classes: NDArray[Any]) -> None:
     """Warn that the larger label is taken for the favourable one, once a call by the user."""
-    other, taken = map(repr, classes.tolist())
-    message = (
-        f"the labels are {other} and {taken}, and {taken} is taken for the favourable one because "
-        f"it sorts last; say which one is: pos_label={other} or pos_label={taken}."
+    other, taken = classes.tolist()
+    message = FavourableLabelWarning(
+        "guessed_favourable_label",
+        "the labels are {other!r} and {taken!r}, and {taken!r} is taken for the favourable one "
+        "because it sorts last; say which one is: {either} or {or_else}.",
+        other=other,
+        taken=taken,
+        either=Parameter("pos_label", other),
+        or_else=Parameter("pos_label", taken),
     )
     if multiprocessing.parent_process() is not None:
-        if (other, taken) not in _TOLD_HERE:
+        if (pair := (repr(other), repr(taken))) not in _TOLD_HERE:
             # The user's line is in another process; a library's would be blamed instead.
-            warnings.warn(message, FavourableLabelWarning, stacklevel=1)
-            _TOLD_HERE.add((other, taken))
+            warnings.warn(message, stacklevel=1)
+            _TOLD_HERE.add(pair)
         return
     call = _users_call()[0]
     if TOLD in call.f_locals:
         return
     call.f_locals[TOLD] = True
-    warn(message, FavourableLabelWarning)
+    warn(message)
 
 
 @dataclass(frozen=True)
@@ -114,11 +133,15 @@ class Settings:
     device: Any
 
     def __post_init__(self) -> None:
-        self.notion_of(2)  # its errors come before those of the data
+        self.notion_of(2)  # so that its errors come before the errors of the data
         if self.certifies and self.selection == "crossfit":
-            raise ValueError(
-                "confidence='certified' tests on rows that are held out, and selection='crossfit' "
-                "holds out none; leave selection as it is."
+            raise InputError(
+                "certified_crossfit",
+                "{confidence} tests on rows that are held out, and {selection} holds out none; "
+                "leave {option} as it is.",
+                confidence=Parameter("confidence", self.confidence),
+                selection=Parameter("selection", self.selection),
+                option=Parameter("selection"),
             )
 
     @property
@@ -177,20 +200,27 @@ class Settings:
         if guess and self.pos_label is None and len(names) == 2 and not plain_labels(names):
             _warn_of_guess(classes)
         if self.pos_label is not None and self.pos_label not in names:
-            raise ValueError(
-                f"pos_label={self.pos_label!r} is not among the labels: "
-                f"{', '.join(map(repr, names[:10]))}."
+            raise InputError(
+                "unknown_favourable_label",
+                "{pos_label} is not among the labels: {labels}.",
+                pos_label=Parameter("pos_label", self.pos_label),
+                labels=listed(names, 10),
             )
-        only_two = {
-            f"solver={self.method.solver!r}": SOLVERS[self.method.solver].two_labels_only,
-            "group_cuts=True": self.group_cuts,
-            "extra_column='noise'": self.method.noise,
-        }
-        refused = [option for option, chosen in only_two.items() if chosen]
+        method = self.method
+        only_two = [
+            (Parameter("solver", method.solver), SOLVERS[method.solver].two_labels_only),
+            (Parameter("group_cuts", True), self.group_cuts),
+            (Parameter("extra_column", "noise"), method.noise),
+        ]
+        refused = [parameter for parameter, chosen in only_two if chosen]
         if len(names) > 2 and refused:
-            raise ValueError(
-                f"{refused[0]} is for two labels; y has {len(names)}: "
-                f"{', '.join(map(repr, names[:10]))}."
+            raise InputError(
+                "two_labels_only",
+                "{parameter} is for two labels; {y} has {n}: {labels}.",
+                parameter=refused[0],
+                y=Parameter("y"),
+                n=len(names),
+                labels=listed(names, 10),
             )
 
     def needs_table(self) -> dict[str, Any]:
@@ -207,6 +237,16 @@ class Settings:
         """Refuse what is not for a table in chunks, and engines other than the one that has it."""
         refused = self.needs_table() | ({} if self.device is None else {"device": self.device})
         for name, value in refused.items():
-            raise ValueError(f"{name}={value!r} is for tables in memory, not for one in parts.")
+            raise InputError(
+                "for_tables_in_memory",
+                "{parameter} is for tables in memory, not for one in chunks.",
+                parameter=Parameter(name, value),
+            )
         if self.engine not in ("auto", engine):
-            raise ValueError(f"engine={self.engine!r} is not for {table}; use engine='auto'.")
+            raise InputError(
+                "other_engine",
+                "{engine} is not for {table}; use {auto}.",
+                engine=Parameter("engine", self.engine),
+                table=table,
+                auto=Parameter("engine", "auto"),
+            )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
@@ -43,6 +44,8 @@ from evenhand.models.settings import PLACES, Settings
 __all__ = ["Fit", "View", "learn", "make_oracle"]
 
 NO_ROWS = np.empty(0, dtype=np.intp)
+# The most that the search for the unconstrained optimum may take.
+OPTIMUM_ITERATIONS = 200
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
 # inputs that a fit to the former makes of them.
 View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
@@ -70,7 +73,7 @@ class Fit:
         As :class:`~evenhand.FairClassifier` has them with an underscore behind.
     n_iter : int
         Iterations done.
-    trouble : str
+    trouble : InputWarning or None
         What went wrong, if anything did.
     place : str
         The rows the points were chosen on: a key of ``PLACES``.
@@ -98,7 +101,7 @@ class Fit:
     held_out: HeldOut | None
     answers: Answers
     n_iter: int
-    trouble: str
+    trouble: InputWarning | None
     place: str
     confidence: float | str | None
     delta: float | None
@@ -139,21 +142,25 @@ class Fit:
         moved, target = level != self.target.level, self.target.at(level)
         return guaranteed_choice(self.answers, self.held_out, target, self.delta, moved=moved)
 
-    def undefined(self) -> str:
-        """Say of which group a rate is undefined whatever the classifier, if there is one."""
+    def undefined(self) -> InputWarning | None:
+        """Name a group whose rate is undefined whatever the classifier, if there is one."""
         counts = self.frontier.last.counts[: len(self.groups)]
-        for part in self.rate.components:
-            labels = sorted({y for y, _ in part.denominator})
+        for component in self.rate.components:
+            labels = sorted({y for y, _ in component.denominator})
             rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
             whole = {(y, p) for y in labels for p in range(counts.shape[-1])}
-            if set(part.denominator) == whole and not rows.all():
+            if set(component.denominator) == whole and not rows.all():
                 group = self.groups.tolist()[int(np.argmin(rows))]
                 names = " or ".join(repr(self.labels.tolist()[y]) for y in labels)
-                return (
-                    f"group {group!r} has no row with the label {names}, so its "
-                    f"{part.name.replace('_', ' ')} is undefined; leave it out or join it"
+                return InputWarning(
+                    "undefined_rate",
+                    "group {group!r} has no row with the label {label}, so its {rate} is "
+                    "undefined; leave it out or join it",
+                    group=group,
+                    label=names,
+                    rate=component.name.replace("_", " "),
                 )
-        return ""
+        return None
 
 
 class Run(NamedTuple):
@@ -162,7 +169,7 @@ class Run(NamedTuple):
     trajectory: Trajectory
     frontier: Frontier
     n_iter: int
-    trouble: str
+    trouble: InputWarning | None
     interrupted: bool
 
 
@@ -218,9 +225,10 @@ def learn(
 
 def _requirement(settings: Settings, rows: CodedRows, better_than_chance: bool) -> str:
     share = settings.method.min_share
-    each = "rows of each label" if len(settings.favourable(rows.classes)) > 1 else "positives"
+    several = len(settings.favourable(rows.classes)) > 1
+    predicted = "rows of each label" if several else "positives"
     chance = " and a rate better than chance" * better_than_chance
-    return f"between {share:.0%} and {1 - share:.0%} predicted {each} in every group{chance}"
+    return f"between {share:.0%} and {1 - share:.0%} predicted {predicted} in every group{chance}"
 
 
 def _engine(rows: CodedRows, settings: Settings) -> str:
@@ -285,7 +293,9 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
             labels=settings.label_order(rows.classes).tolist(),
         )
     if not frontier.complete:
-        trouble = "the fit was interrupted while its frontier was swept"
+        trouble = InputWarning(
+            "interrupted_sweep", "the fit was interrupted while its frontier was swept"
+        )
         return run._replace(frontier=frontier, trouble=trouble, interrupted=True)
     return run._replace(frontier=frontier)
 
@@ -293,7 +303,8 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
 def _run(oracle: Oracle, settings: Settings) -> Run:
     """Run the legs; their frontier is still to be swept."""
     method, trajectory = settings.method, Trajectory(oracle.notion.rate, oracle.n_groups)
-    legs, trouble, n_iter, interrupted = LEGS[method.init], "", 0, False
+    legs, n_iter, interrupted = LEGS[method.init], 0, False
+    trouble: InputWarning | None = None
     starts = {"zero": np.zeros(oracle.n_weights)}
     n_kept = min(method.n_iterates, method.max_iter)
     kept = set(np.linspace(1, method.max_iter, n_kept).round().astype(int).tolist())
@@ -309,10 +320,14 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 memory = isinstance(oracle.rows, MemoryRows)
                 with cores.without_blas() if memory else nullcontext():
                     starts["optimum"], reached = minimize_loss(
-                        oracle, starts["zero"], max_iter=200, callback=record
+                        oracle, starts["zero"], max_iter=OPTIMUM_ITERATIONS, callback=record
                     )
                 if not reached:
-                    trouble = "the unconstrained optimum was not reached in 200 iterations"
+                    trouble = InputWarning(
+                        "optimum_not_reached",
+                        "the unconstrained optimum was not reached in {n} iterations",
+                        n=OPTIMUM_ITERATIONS,
+                    )
                 trajectory.keep(starts["optimum"])
             for leg in legs:
                 t = 0
@@ -330,11 +345,18 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                     show(f"fair, from {leg}", 1)
                 trajectory.keep()
                 if t < method.max_iter:
-                    trouble = f"the run from {leg} diverged at iteration {t + 1}"
+                    trouble = InputWarning(
+                        "diverged",
+                        "the run from {leg} diverged at iteration {iteration}",
+                        leg=leg,
+                        iteration=t + 1,
+                    )
     except KeyboardInterrupt:
         if not len(trajectory):
             raise
-        trouble = f"the fit was interrupted after {len(trajectory)} iterations"
+        trouble = InputWarning(
+            "interrupted_run", "the fit was interrupted after {n} iterations", n=len(trajectory)
+        )
         interrupted = True
         trajectory.keep()
     if not len(trajectory.iterates):
@@ -369,9 +391,11 @@ def _parts(
         parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
     for fitted, held in parts:
         if place == "crossfit" and not len(held):
-            raise ValueError(
-                f"cv={settings.cv} has a fold without rows: there are {n} rows; bring more, or use "
-                "fewer folds."
+            raise InputError(
+                "empty_fold",
+                "{cv} has a fold without rows: there are {n} rows; bring more, or use fewer folds.",
+                cv=Parameter("cv", settings.cv),
+                n=n,
             )
         check_fitted(rows.z[fitted], rows.y[fitted], names)
         if place != "crossfit":
@@ -397,11 +421,15 @@ def _shares(
         for low, high in pairwise(edges)
     ]
     names = _names(rows, settings)
-    for each in parts:
-        for share, what in zip(each, ("to fit to", "to hold out"), strict=True):
+    for part in parts:
+        for share, what in zip(part, ("to fit to", "to hold out"), strict=True):
             size = source.sum(share_cells, share, len(names[0]) * len(rows.classes))
             if not size.any():
-                raise ValueError(f"no row is left {what}; bring more rows, or split otherwise.")
+                raise InputError(
+                    "no_rows_left",
+                    "no row is left {what}; bring more rows, or split otherwise.",
+                    what=what,
+                )
             z, y = np.divmod(np.flatnonzero(size), len(names[1]))
             if what == "to fit to":
                 check_fitted(z, y, names)
@@ -440,17 +468,23 @@ def _measure(
 
 def _cross_fit(
     run: Run, rows: CodedRows, parts: list[Any], view: View, settings: Settings, target: Target
-) -> tuple[HeldOut, str]:
+) -> tuple[HeldOut, InputWarning | None]:
     """Measure the points out of fold; say as well what went wrong in the folds."""
     done: list[tuple[Frontier, NDArray[np.float64]]] = []
-    trouble, n_rows = "", 0
+    trouble: InputWarning | None = None
+    n_rows = 0
     try:
         for part in [] if run.interrupted else parts:
             frontier, counts, n_held, later = _fold(*view(*part), settings)
             done.append((frontier, counts))
             trouble, n_rows = later or trouble, n_rows + n_held
     except KeyboardInterrupt:
-        trouble = f"the fit was interrupted after {len(done)} of {len(parts)} folds"
+        trouble = InputWarning(
+            "interrupted_folds",
+            "the fit was interrupted after {n} of {n_folds} folds",
+            n=len(done),
+            n_folds=len(parts),
+        )
     held_out = HeldOut.from_counts(
         run.frontier,
         pool_folds(run.frontier, done),
@@ -464,7 +498,7 @@ def _cross_fit(
 
 def _fold(
     fitted: CodedRows, held: CodedRows, settings: Settings
-) -> tuple[Frontier, NDArray[np.float64], int, str]:
+) -> tuple[Frontier, NDArray[np.float64], int, InputWarning | None]:
     """Fit to some rows and count on the others, copies that are gone before the next fold."""
     run = _explore(make_oracle(fitted, settings), settings, fitted)
     if run.interrupted:

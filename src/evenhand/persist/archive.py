@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import package_version
+from evenhand.core.errors import InputError
 
 # Files of older versions are brought to the newest form when they are read.
 FORMAT, FORMAT_VERSION, OLDEST_VERSION = "evenhand-model", 2, 1
@@ -25,11 +26,20 @@ MEMBERS = ("manifest.json", "model.json", "arrays.npz")
 CHUNK = 1 << 16
 # What plain values of the wrong kind, size or depth can bring about.
 BAD_VALUES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+# What is said in two places.
+NO_MODEL = "{path} is no evenhand model."
+DAMAGED = "{path} is damaged."
 UNREADABLE = (*BAD_VALUES, MemoryError, RecursionError, EOFError, zipfile.BadZipFile)
 
 
-class ModelFileError(ValueError):
+class ModelFileError(InputError):
     """A file is no model, or no longer the one that was saved."""
+
+
+def refuse(wrong: Any, code: str, template: str, /, **data: Any) -> None:
+    """Raise an error for a reason, if something is wrong."""
+    if wrong:
+        raise InputError(code, template, **data)
 
 
 def _member_sizes() -> dict[str, int]:
@@ -46,8 +56,8 @@ class Limits:
 
     sizes: Mapping[str, int] = field(default_factory=_member_sizes)  # bytes of each member
     memory: int = 40 << 20  # bytes that the values of model.json may take
-    free: int = 1 << 20  # a member of more bytes is at most
-    packed: int = 100  # so many times as large as it is packed
+    free: int = 1 << 20  # bytes of a member that may be packed to nothing; beyond them it is
+    packed: int = 100  # at most this many times as large as it is packed
     directory: int = 1 << 14  # bytes of a list of members
     header: int = 1000  # bytes that say what an array is
     steps: int = 100_000  # of a run, and iterates
@@ -71,17 +81,22 @@ def pack(state: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits) -> io.B
         text = json.dumps(state, allow_nan=True, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end + 20]
-        raise ValueError(
-            f"{near!r} has a character that no file can hold; rename that group, label or column."
+        raise InputError(
+            "unsavable_text",
+            "{near!r} has a character that no file can hold; rename that group, label or column.",
+            near=near,
         ) from None
     members = {"model.json": text, "arrays.npz": data.getvalue()}
     for name, content in members.items():
         many_values = name == "model.json" and memory_of(content) > limits.memory
-        if len(content) > limits.sizes[name] or many_values:
-            raise ValueError(
-                f"the model is too large to be saved: its {name} has {len(content) >> 20} MB, more "
-                "than a file may have; leave out columns, or keep fewer iterates with n_iterates."
-            )
+        refuse(
+            len(content) > limits.sizes[name] or many_values,
+            "model_too_large",
+            "the model is too large to be saved: its {member} has {size} MB, more than a file may "
+            "have; leave out columns, or keep fewer iterates with n_iterates.",
+            member=name,
+            size=len(content) >> 20,
+        )
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -104,33 +119,50 @@ def unpack(file: IO[bytes], path: str, limits: Limits) -> tuple[int, dict[str, b
     try:
         _check_directory(file, limits)
         with zipfile.ZipFile(file) as archive:
-            names, changed = archive.namelist(), f"{path} is damaged or was changed: "
+            names = archive.namelist()
             if MEMBERS[0] not in names:
-                raise ModelFileError(f"{path} is no evenhand model.")
+                raise ModelFileError("no_model", NO_MODEL, path=path)
             if sorted(names) != sorted(MEMBERS):
-                raise ModelFileError(f"{changed}it should hold {', '.join(MEMBERS)}.")
+                raise ModelFileError(
+                    "other_members",
+                    "{path} is damaged or was changed: it should hold {members}.",
+                    path=path,
+                    members=", ".join(MEMBERS),
+                )
             for info in archive.infolist():
                 size, packed = info.file_size, info.compress_size
                 most = min(limits.sizes[info.filename], limits.free + limits.packed * packed)
                 # What cannot be packed grows a little; what grows more is packed to take time.
                 if size > most or packed > size + size // 100 + 1000:
-                    what = "says it is larger than any model; it is not opened."
-                    raise ModelFileError(f"{path} {what}")
+                    raise ModelFileError(
+                        "file_too_large",
+                        "{path} says it is larger than any model; it is not opened.",
+                        path=path,
+                    )
             version, checksums = _parse_manifest(_read_member(archive, MEMBERS[0])[0], path)
             members = {}
             for name in MEMBERS[1:]:
                 members[name], checksum = _read_member(archive, name)
                 if checksums.get(name) != checksum:
-                    raise ModelFileError(f"{changed}its {name} is not the one that was saved.")
+                    raise ModelFileError(
+                        "changed_member",
+                        "{path} is damaged or was changed: its {member} is not the one that was "
+                        "saved.",
+                        path=path,
+                        member=name,
+                    )
             return version, members
     except zipfile.BadZipFile as error:
-        what = "is damaged" if "CRC" in str(error) else "is no evenhand model, or a part of one"
-        raise ModelFileError(f"{path} {what}.") from None
+        if "CRC" in str(error):
+            raise ModelFileError("damaged_model", DAMAGED, path=path) from None
+        raise ModelFileError(
+            "part_of_model", "{path} is no evenhand model, or a part of one.", path=path
+        ) from None
     except ModelFileError:
         raise
     except (OSError, struct.error, zlib.error, RuntimeError, *UNREADABLE):
         # Places in the file that are not there, ways to compress that do not exist, and the like.
-        raise ModelFileError(f"{path} is damaged.") from None
+        raise ModelFileError("damaged_model", DAMAGED, path=path) from None
 
 
 def _check_directory(file: IO[bytes], limits: Limits) -> None:
@@ -149,7 +181,7 @@ def _read_member(archive: zipfile.ZipFile, name: str) -> tuple[bytes, str]:
     """Read a member chunk by chunk, with its checksum."""
     info, digest, data = archive.getinfo(name), hashlib.sha256(), io.BytesIO()
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("a member is packed in a way that models are not")
+        raise zipfile.BadZipFile("a member is packed in a way that models are not")
     with archive.open(info) as member:
         while chunk := member.read(CHUNK):
             digest.update(chunk)
@@ -165,13 +197,18 @@ def _parse_manifest(data: bytes, path: str) -> tuple[int, dict[str, Any]]:
     except (ValueError, AttributeError, RecursionError):
         is_model = False
     if not is_model:
-        raise ModelFileError(f"{path} is no evenhand model.")
+        raise ModelFileError("no_model", NO_MODEL, path=path)
     version = manifest.get("format_version")
     if version not in range(OLDEST_VERSION, FORMAT_VERSION + 1):
         raise ModelFileError(
-            f"{path} has the format version {brief(version)}, and this evenhand reads "
-            f"{OLDEST_VERSION} to {FORMAT_VERSION}; it was written by "
-            f"{brief(manifest.get('written_by'))}."
+            "other_format",
+            "{path} has the format version {version}, and this evenhand reads {oldest} to "
+            "{newest}; it was written by {writer}.",
+            path=path,
+            version=brief(version),
+            oldest=OLDEST_VERSION,
+            newest=FORMAT_VERSION,
+            writer=brief(manifest.get("written_by")),
         )
     return version, dict(manifest.get("sha256", {}))
 
@@ -185,8 +222,8 @@ def memory_of(data: bytes) -> int:
 
 def parse_state(data: bytes, limits: Limits) -> Any:
     """Read ``model.json``, unless its values would take too much memory."""
-    if memory_of(data) > limits.memory:
-        raise ValueError("its model.json has more values than any model's")
+    wrong = memory_of(data) > limits.memory
+    refuse(wrong, "too_many_values", "its model.json has more values than any model's")
     return _parse_json(data)
 
 
@@ -197,8 +234,8 @@ SURROGATES = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD](?:[89abAB]\w\w\\u[dD][c-fC-F]\
 def _parse_json(data: bytes) -> Any:
     """Read JSON in UTF-8, as it is written, without half a character, which nothing can show."""
     text = data.decode()
-    if any(match[1] for match in SURROGATES.finditer(text)):
-        raise ValueError("its text has half a character")
+    half = any(match[1] for match in SURROGATES.finditer(text))
+    refuse(half, "half_character_in_file", "its text has half a character")
     return json.loads(text)
 
 
@@ -209,15 +246,15 @@ def parse_arrays(data: bytes, limits: Limits) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(file) as inner:
         members = inner.infolist()
         stored = all(info.compress_type == zipfile.ZIP_STORED for info in members)
-        if not stored or sum(info.file_size for info in members) > len(data):
-            raise ValueError("its arrays are larger than what holds them")
+        wrong = not stored or sum(info.file_size for info in members) > len(data)
+        refuse(wrong, "arrays_larger_than_file", "its arrays are larger than what holds them")
         n = 0
         for info in members:
             with inner.open(info) as member:
                 n += _count_numbers(info, member, limits)
         # However few bytes a number has here, it has eight when something is computed of it.
-        if 8 * n > limits.sizes["arrays.npz"]:
-            raise ValueError("its arrays have more numbers than any model's")
+        wrong = 8 * n > limits.sizes["arrays.npz"]
+        refuse(wrong, "too_many_numbers", "its arrays have more numbers than any model's")
     file.seek(0)
     with np.load(file, allow_pickle=False, max_header_size=limits.header) as arrays:
         return {name: arrays[name] for name in arrays.files}
@@ -226,11 +263,14 @@ def parse_arrays(data: bytes, limits: Limits) -> dict[str, NDArray[Any]]:
 def _count_numbers(info: zipfile.ZipInfo, member: IO[bytes], limits: Limits) -> int:
     """Count an array's numbers; refuse one of something else, or not as large as it says."""
     name, versions = info.filename.removesuffix(".npy"), np.lib.format
-    if versions.read_magic(member) != (1, 0):  # later ones are for longer headers than these
-        raise ValueError(f"the array {name!r} is not written as arrays of models are")
+    refuse(
+        versions.read_magic(member) != (1, 0),  # later ones are for longer headers than these
+        "other_array_format",
+        "the array {name!r} is not written as arrays of models are",
+        name=name,
+    )
     shape, _, dtype = versions.read_array_header_1_0(member, max_header_size=limits.header)
-    if dtype.kind not in "biuf":
-        raise ValueError(f"the array {name!r} holds no numbers")
-    if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
-        raise ValueError(f"the array {name!r} is not as large as it says")
+    refuse(dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
+    wrong = math.prod(shape) * dtype.itemsize != info.file_size - member.tell()
+    refuse(wrong, "other_array_size", "the array {name!r} is not as large as it says", name=name)
     return math.prod(shape)

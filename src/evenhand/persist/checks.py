@@ -23,7 +23,7 @@ from evenhand.frontier.points import Frontier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.settings import Settings
 from evenhand.models.training import Fit
-from evenhand.persist.archive import Limits
+from evenhand.persist.archive import Limits, refuse
 from evenhand.tables.parse import check_written
 
 Shape = tuple[int, ...]
@@ -57,6 +57,8 @@ FACTS = {
 DROPPED = {"reason": str, "n": int, "whom": str}
 STAND_IN = {"column": str, "auc": float}
 UNLABELLED = {"other_groups": int, "uncompared": dict}
+# What is said in two places.
+OUT_OF_RANGE = "{name} has values below 0 or above {most:g}"
 # Columns of a trajectory besides its legs and counts.
 SERIES = (
     *("iteration", "alpha", "loss_c", "loss_w", "loss_u", "gap", "norm_c", "norm_f", "norm_step"),
@@ -72,23 +74,17 @@ def check_value(name: str, value: Any, kind: Any) -> None:
             check_value(name, text, str)
     elif kind is float:
         check_array(name, value, ())
-    # A truth value is a whole number to Python, but none here.
+    # A truth value is a whole number to Python, but not here.
     elif not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{name} is {(value if isinstance(value, str) else brief(value))[:40]!r}")
-    elif kind is int and not 0 <= value <= MOST_ROWS:
-        raise ValueError(f"{name} is below 0 or above {MOST_ROWS:g}")
+        _check_good(name, value, False)
+    elif kind is int:
+        refuse(not 0 <= value <= MOST_ROWS, "out_of_range", OUT_OF_RANGE, name=name, most=MOST_ROWS)
 
 
 def check_fields(values: Mapping[str, Any], table: Mapping[str, Any], name: str = "{}") -> None:
     """Refuse values that are not of the kinds of a table; ``{}`` in ``name`` is the key."""
     for key, kind in table.items():
         check_value(name.replace("{}", key), values[key], kind)
-
-
-def refuse(wrong: Any, reason: str) -> None:
-    """Raise an error for a reason, if something is wrong."""
-    if wrong:
-        raise ValueError(reason)
 
 
 def shape_of(values: Any) -> Shape:
@@ -107,8 +103,8 @@ def _check_lists(name: str, values: Any, shape: Shape) -> None:
     if not shape:
         check_value(name, values, (int, float))
         return
-    if not isinstance(values, list) or len(values) != shape[0]:
-        raise ValueError(f"{name} has lists that are not of the shape {shape}")
+    uneven = not isinstance(values, list) or len(values) != shape[0]
+    refuse(uneven, "uneven_lists", "{name} has lists of different lengths", name=name)
     for inner in values:
         _check_lists(name, inner, shape[1:])
 
@@ -117,47 +113,77 @@ def check_array(
     name: str, values: Any, shape: Shape, most: float | None = None, *, finite: bool = True
 ) -> None:
     """Refuse numbers of another shape, or not from 0 to ``most`` if that is given."""
-    refuse((given := shape_of(values)) != shape, f"{name} has the shape {given} and not {shape}")
+    refuse(
+        (given := shape_of(values)) != shape,
+        "other_shape",
+        "{name} has the shape {given} and not {shape}",
+        name=name,
+        given=given,
+        shape=shape,
+    )
     if not isinstance(values, np.ndarray | np.generic):
         _check_lists(name, values, shape)
     array = np.asarray(values)
-    refuse(array.dtype.kind not in "biuf", f"{name} holds no numbers")
+    refuse(array.dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
     # Without a copy; NaN fails the comparison.
-    if finite and array.size and not (array.max() <= LARGEST and array.min() >= -LARGEST):
-        raise ValueError(f"{name} has values that are no numbers, or too large")
-    if most is not None and ((array < 0).any() or (array > most).any()):
-        raise ValueError(f"{name} has values below 0 or above {most:g}")
+    wrong = finite and array.size and not (array.max() <= LARGEST and array.min() >= -LARGEST)
+    refuse(wrong, "not_finite", "{name} has values that are no numbers, or too large", name=name)
+    outside = most is not None and ((array < 0).any() or (array > most).any())
+    refuse(outside, "out_of_range", OUT_OF_RANGE, name=name, most=most)
 
 
 def _check_counts(name: str, values: Any, shape: Shape) -> None:
     # Others would be copied whenever something is computed of them.
-    if isinstance(values, np.ndarray) and values.dtype != np.float64:
-        raise ValueError(f"{name} is not of float64 numbers")
+    other = isinstance(values, np.ndarray) and values.dtype != np.float64
+    refuse(other, "other_dtype", "{name} is not of float64 numbers", name=name)
     check_array(name, values, shape, MOST_ROWS)
 
 
 def _check_index(name: str, values: Any, low: int, high: int) -> None:
     array = np.asarray(values)
     inside = array.dtype.kind in "iu" and ((array >= low) & (array < high)).all()
-    refuse(array.size and not inside, f"{name} has numbers that are not from {low} to {high - 1}")
+    refuse(
+        array.size and not inside,
+        "bad_index",
+        "{name} has numbers that are not from {low} to {high}",
+        name=name,
+        low=low,
+        high=high - 1,
+    )
 
 
 def _check_rows(name: str, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> None:
-    """Refuse points of which one has other rows of some group and label than another."""
+    """Refuse points that do not all have the same rows of each group and label."""
     difference = counts.sum(axis=-1)
     difference -= rows
     np.abs(difference, out=difference)
-    if difference.max(initial=0.0) > SAME * rows.sum():
-        raise ValueError(f"{name} is not of the same rows at every point")
+    other = difference.max(initial=0.0) > SAME * rows.sum()
+    refuse(other, "other_rows", "{name} is not of the same rows at every point", name=name)
 
 
 def _check_same(name: str, values: Any, expected: Any) -> None:
-    if not np.allclose(values, expected, rtol=0.0, atol=SAME, equal_nan=True):
-        raise ValueError(f"{name} is not what the counts give")
+    same = np.allclose(values, expected, rtol=0.0, atol=SAME, equal_nan=True)
+    refuse(not same, "contradicts_counts", "{name} is not what the counts give", name=name)
+
+
+def _check_agrees(name: str, agrees: Any) -> None:
+    """Refuse what contradicts the rest of the file."""
+    refuse(not agrees, "contradiction", "{name} contradicts the rest of it", name=name)
+
+
+def _check_number(what: str, n: int, most: int) -> None:
+    """Refuse more of something than any model has."""
+    refuse(n > most, "too_many", "there are more than {most:,} {what}", what=what, most=most)
+
+
+def _check_good(name: str, value: Any, good: bool) -> None:
+    """Refuse a plain value that no fit has."""
+    shown = value if isinstance(value, str) else brief(value)
+    refuse(not good, "bad_value", "{name} is {value!r}", name=name, value=shown[:40])
 
 
 def _check_figures(name: str, points: Any, fit: Fit) -> None:
-    """Refuse accuracies and rates that are not those of the counts."""
+    """Refuse accuracies and rates that do not follow from the counts."""
     rates = fit.target.value(points.counts[..., : len(fit.groups), :, :])
     figures = {"accuracy": overall_accuracy(points.counts), "rate": rates}
     for figure, expected in figures.items():
@@ -174,7 +200,7 @@ def check_fit(
     """
     _check_inputs(fit, model)
     frontier = fit.frontier
-    refuse(fit.group_cuts != model.group_cuts, "group_cuts is not what the parameter says")
+    _check_agrees("group_cuts", fit.group_cuts == model.group_cuts)
     favourable = model.settings().favourable(fit.classes)
     check = partial(
         _check_frontier,
@@ -184,8 +210,9 @@ def check_fit(
         limits=limits,
     )
     check("frontier", frontier)
-    refuse((np.diff(frontier.rate) < -SAME).any(), "frontier.rate does not rise")
-    refuse((np.diff(frontier.accuracy) > SAME).any(), "frontier.accuracy does not fall")
+    for name, falls in (("rate", -frontier.rate), ("accuracy", frontier.accuracy)):
+        unordered = (np.diff(falls) > SAME).any()
+        refuse(unordered, "unordered_points", "frontier.{name} is not in order", name=name)
     if frontier.conservative is not None:
         check("conservative", frontier.conservative)
     _check_trajectory(fit, legs, arrays, limits)
@@ -194,15 +221,19 @@ def check_fit(
 def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     """Refuse a confidence, or rows where rates are looked at, that are not the fit's."""
     sure, delta, place = fit.confidence, fit.delta, fit.place
-    refuse(delta is not None and not 0 < delta < 1, f"delta is {brief(delta)}")
-    if sure not in (None, "certified") and not (isinstance(sure, float) and 0.5 <= sure < 1):
-        raise ValueError(f"confidence is {brief(sure)}")
-    refuse((sure == "certified") == (delta is None), "confidence and delta are not of one fit")
+    number = isinstance(sure, float) and 0.5 <= sure < 1
+    _check_good("delta", delta, delta is None or 0 < delta < 1)
+    _check_good("confidence", sure, sure in (None, "certified") or number)
+    wrong = (sure == "certified") == (delta is None)
+    refuse(wrong, "confidence_without_delta", "confidence and delta are not of one fit")
     margin = 0.0 if isinstance(sure, str) else margin_of(sure)
-    refuse(abs(fit.margin - margin) > SAME, "margin is not that of the confidence")
+    _check_agrees("margin", abs(fit.margin - margin) <= SAME)
     expected = "holdout" if delta is not None else model.selection
-    if place != expected or (fit.held_out is None) != (place == "train"):
-        raise ValueError("the rows that rates were looked at on are not those of the selection")
+    refuse(
+        place != expected or (fit.held_out is None) != (place == "train"),
+        "other_selection",
+        "the point was not chosen on the rows that the selection names",
+    )
     if fit.held_out is not None:
         _check_held_out(fit, fit.held_out, limits)
 
@@ -216,25 +247,33 @@ def check_names(
 ) -> None:
     """Refuse groups and labels that are not different, or in another order than the fit's."""
     for name, values in (("classes", classes.tolist()), ("groups", groups.tolist())):
-        if len(values) < 2 or len(set(values)) < len(values):
-            raise ValueError(f"{name} are not two or more different values")
-    refuse(len(groups) > limits.groups, f"there are more than {limits.groups:,} groups")
+        wrong = len(values) < 2 or len(set(values)) < len(values)
+        refuse(wrong, "not_different", "{name} are not two or more different values", name=name)
+    _check_number("groups", len(groups), limits.groups)
     settings.check_classes(classes, guess=False)
     ordered = settings.label_order(classes).tolist()
-    if labels.tolist() != ordered or classes.tolist() != sorted(classes.tolist()):
-        raise ValueError("the labels are not the classes, the favourable one of two last")
+    refuse(
+        labels.tolist() != ordered or classes.tolist() != sorted(classes.tolist()),
+        "unordered_labels",
+        "the labels are not the classes, the favourable one of two last",
+    )
 
 
 def _check_inputs(fit: Fit, model: FairClassifier) -> None:
-    """Refuse inputs that are not different columns, all but that of the groups."""
+    """Refuse inputs that are not different columns: all, or all but the column of the groups."""
     n_inputs, n_columns = len(fit.inputs), model.n_features_in_
     check_array("inputs", fit.inputs, (n_inputs,))
     _check_index("inputs", fit.inputs, 0, n_columns)
-    if not n_inputs or len(np.unique(fit.inputs)) < n_inputs:
-        raise ValueError("inputs are none, or one of them twice")
+    wrong = not n_inputs or len(np.unique(fit.inputs)) < n_inputs
+    refuse(wrong, "repeated_inputs", "there are no inputs, or one of them is there twice")
     names = getattr(model, "feature_names_in_", None)
-    if n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns):
-        raise ValueError(f"there are {n_inputs} inputs of {n_columns} columns")
+    refuse(
+        n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns),
+        "other_columns",
+        "there are {n_inputs} inputs of {n_columns} columns",
+        n_inputs=n_inputs,
+        n_columns=n_columns,
+    )
     if fit.edges is not None:
         check_array("edges", fit.edges, (len(fit.edges),))
 
@@ -248,29 +287,30 @@ def target_from(
 ) -> Target:
     """Give the target of the classifier's notion with the shares of a file, if it is the file's."""
     cells, parts, n_labels = ("numerator", "denominator"), state["parts"], len(classes)
-    if sum(len(part[key]) for part in parts for key in cells) > limits.cells:
-        raise ValueError("the rates have more cells than any model's")
+    n_cells = sum(len(part[key]) for part in parts for key in cells)
+    _check_number("cells", n_cells, limits.cells)
     favourable = settings.favourable(classes)
     if n_labels > 2:
         n_pairs = n_labels**2 * len(favourable) * len(settings.notion_of(2).components)
-        refuse(n_pairs > limits.pairs, "there are more labels than any model's")
+        _check_number("pairs", n_pairs, limits.pairs)
     rate = settings.notion_of(n_labels, favourable).rate
     n_rates = n_groups * len(rate.components)
-    refuse(n_rates > limits.rates, "the groups have more rates than any model's")
+    _check_number("rates", n_rates, limits.rates)
     same = len(parts) == len(rate.components) and state["name"] == rate.name
     for part, own in zip(parts, rate.components, strict=False):
         same &= (part["name"], part["is_error"]) == (own.name, own.is_error)
         same &= all(sorted(map(tuple, part[key])) == sorted(getattr(own, key)) for key in cells)
-    refuse(not same, "the rate is not that of the notion")
+    _check_agrees("the rate", same)
     shares = tuple(map(float, state["shares"]))
     # A move to another target changes their last digits.
-    if len(shares) != len(parts) or not np.allclose(shares, rate.shares, rtol=0.0, atol=SAME):
-        raise ValueError("the rates have no shares that fit them")
+    alike = len(shares) == len(parts) and np.allclose(shares, rate.shares, rtol=0.0, atol=SAME)
+    _check_agrees("shares", alike)
     check_fields(state, {"level": float, "comparison": str})
-    refuse(not 0 < state["level"] <= 1, f"the target's level is {brief(state['level'])}")
-    refuse(state["comparison"] not in COMPARISONS, "groups are compared in no known way")
+    level, comparison = state["level"], state["comparison"]
+    _check_good("level", level, 0 < level <= 1)
+    _check_good("comparison", comparison, comparison in COMPARISONS)
     rate = replace(rate, shares=shares) if isinstance(rate, WorstRate) else rate
-    return Target(rate, float(state["level"]), state["comparison"])
+    return Target(rate, float(level), comparison)
 
 
 def _check_frontier(
@@ -282,11 +322,11 @@ def _check_frontier(
     n_iterates: int,
     limits: Limits,
 ) -> None:
-    """Refuse points that are no model's, or whose figures are not those of their counts."""
+    """Refuse points that are no model's, or whose figures do not follow from their counts."""
     n, n_labels, last = len(frontier.rate), len(fit.classes), frontier.last
     n_groups = fit.n_groups_all
     cuts = (n_groups,) if fit.group_cuts else (n_labels,) if n_labels > 2 else ()
-    refuse(n > limits.points, f"{name} has more than {limits.points:,} points")
+    _check_number("points", n, limits.points)
     check_array(f"{name}.iterate", frontier.iterate, (n,))
     for column in ("accuracy", "rate"):
         check_array(f"{name}.{column}", getattr(frontier, column), (n,), 1 + SAME)
@@ -295,9 +335,9 @@ def _check_frontier(
     _check_counts(f"{name}.counts", frontier.counts, (n, n_groups, n_labels, n_labels))
     _check_counts(f"{name}.last.counts", last.counts, (n_groups, n_labels, n_labels))
     _check_index(f"{name}.iterate", np.append(frontier.iterate, last.iterate), 0, n_iterates)
-    refuse(frontier.favourable != favourable, f"{name}.favourable is not the favourable label")
-    refuse(frontier.rate_name != fit.rate.ratio_name, f"{name}.rate_name is not that of the notion")
-    refuse(frontier.n_sure > n, f"{name} has more sure points than points")
+    _check_agrees(f"{name}.favourable", frontier.favourable == favourable)
+    _check_agrees(f"{name}.rate_name", frontier.rate_name == fit.rate.ratio_name)
+    _check_agrees(f"{name}.n_sure", frontier.n_sure <= n)
     rows = fit.frontier.last.counts.sum(axis=-1)
     for part, points in ((name, frontier), (f"{name}.last", last)):
         _check_rows(f"{part}.counts", points.counts, rows)
@@ -305,14 +345,14 @@ def _check_frontier(
 
 
 def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
-    """Refuse figures of rows held out that are not those of their counts."""
+    """Refuse figures of rows held out that do not follow from their counts."""
     n, n_groups, certify = len(held_out.points), len(fit.groups), fit.delta
     shape = fit.frontier.last.counts.shape
-    refuse(held_out.n_fitted < 1, "no rows were fitted to")
+    refuse(held_out.n_fitted < 1, "no_fitted_rows", "no rows were fitted to")
     # To find how many rows a certificate would take, some more bounds are computed.
     n_bounds = (n + 20) * n_groups * len(fit.rate.components)
-    if certify is not None and n_bounds > limits.bounds:
-        raise ValueError("there are more points and groups than any certified model's")
+    if certify is not None:
+        _check_number("bounds", n_bounds, limits.bounds)
     _check_counts("held_out.counts", held_out.counts, (n, *shape))
     _check_counts("held_out.last", held_out.last, shape)
     for column in ("accuracy", "rate", "bound"):
@@ -337,13 +377,13 @@ def _check_sizes(held_out: HeldOut, *, alike: bool) -> None:
     Certificates may be of weights that are all ``alike``: of the rows fitted to, the counts are
     multiples of one then.
     """
-    if abs(held_out.last.sum() - held_out.n_rows) > SAME * held_out.n_rows:
-        raise ValueError("held_out.counts are not of as many rows as n_rows says")
+    same = abs(held_out.last.sum() - held_out.n_rows) <= SAME * held_out.n_rows
+    _check_agrees("held_out.n_rows", same)
     counts = held_out.points.last.counts
     weight = counts.sum() / held_out.n_fitted
     whole = np.abs(counts / weight - np.rint(counts / weight)).max() <= 1e-6
-    if not whole or not (abs(weight - 1) <= SAME or (alike and weight > 1)):
-        raise ValueError("the frontier's counts are not of as many rows as n_fitted says")
+    fits = whole and (abs(weight - 1) <= SAME or (alike and weight > 1))
+    _check_agrees("held_out.n_fitted", bool(fits))
 
 
 def _check_trajectory(
@@ -352,13 +392,14 @@ def _check_trajectory(
     """Refuse a record of a run, or kept iterates, that no fit of the classifier makes."""
     check_value("leg", legs, TEXTS)
     row, n, n_iterates = arrays["kept.row"], len(legs), len(arrays["kept.row"])
-    refuse(max(n, n_iterates) > limits.steps, f"the run has more than {limits.steps:,} steps")
+    n_steps = max(n, n_iterates)
+    _check_number("steps", n_steps, limits.steps)
     check_array("kept.row", row, (n_iterates,))
     _check_index("kept.row", row, -1, n)
     check_array("kept.iterate", arrays["kept.iterate"], (n_iterates, n_weights(fit)))
     series = {name for name in arrays if name.startswith("trajectory.")}
-    if series != ({f"trajectory.{name}" for name in ("counts", *SERIES)} if n else set()):
-        raise ValueError("the trajectory does not have the columns it should have")
+    columns = {f"trajectory.{name}" for name in ("counts", *SERIES)}
+    _check_agrees("trajectory", series == (columns if n else set()))
     for name in series - {"trajectory.counts"}:
         check_array(name, arrays[name], (n,), finite=False)
     if n:
@@ -374,14 +415,20 @@ def n_weights(fit: Fit) -> int:
 
 def check_plan(plan: Mapping[str, Any]) -> None:
     """Refuse a plan that no column can be read by."""
-    if set(plan) != set(PLAN) or plan["kind"] not in ("number", "category", "date", "dropped"):
-        raise ValueError(f"no plan of a column: {brief(plan)}")
+    kinds = ("number", "category", "date", "dropped")
+    wrong = set(plan) != set(PLAN) or plan["kind"] not in kinds
+    refuse(wrong, "bad_plan", "no plan of a column: {plan}", plan=brief(plan))
     check_written(plan["kind"], plan["written"])
     column, values = plan["column"], plan["categories"]
     check_fields(plan, PLAN, f"{{}} of column {brief(column)}")
-    refuse(plan["scale"] <= 0, f"the scale of column {column!r} is not above 0")
-    if len(set(values)) < len(values) or (plan["kind"] == "category" and not values):
-        raise ValueError(f"the categories of column {column!r} are none, or one of them twice")
+    wrong = plan["scale"] <= 0
+    refuse(wrong, "bad_scale", "the scale of column {column!r} is not above 0", column=column)
+    refuse(
+        len(set(values)) < len(values) or (plan["kind"] == "category" and not values),
+        "repeated_categories",
+        "column {column!r} has no categories, or one of them twice",
+        column=column,
+    )
 
 
 def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | None) -> None:
@@ -389,7 +436,7 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     check_value("facts", facts, dict)
     if "answers" not in facts:
         return
-    refuse(sensitive is None, "facts of a training need the encoder of its table")
+    refuse(sensitive is None, "no_encoder", "facts of a training need the encoder of its table")
     check_fields(facts, FACTS)
     check_value("versions", list(facts["versions"].values()), TEXTS)
     for tau in facts.get("earlier_taus", []):
@@ -400,15 +447,15 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     check_value("stand_ins", facts.get("stand_ins", []), list)
     for stand_in in facts.get("stand_ins", []):
         check_fields(stand_in, STAND_IN, "stand_ins")
-        refuse(not 0 <= stand_in["auc"] <= 1, f"no AUC: {stand_in['auc']!r}")
+        check_array("auc", stand_in["auc"], (), 1.0)
     if "unlabelled" in facts:  # some rows of the table have no label
         _check_unlabelled(facts, classifier)
     fit, used = classifier.fitted_, [facts["n_train"]]
     used += [facts["n_test"]] if facts["test_title"] != "the test table" else []
     used += [dropped["n"] for dropped in facts["rows_dropped"] if dropped.get("part") != "test"]
-    refuse(facts["favourable"] != fit.favourable, "favourable is not the model's favourable label")
-    refuse(facts["sensitive"] != sensitive, "sensitive is not what the model's groups are of")
-    refuse(facts["n_rows"] < sum(used), "n_rows is less than the rows that were used")
+    _check_agrees("favourable", facts["favourable"] == fit.favourable)
+    _check_agrees("sensitive", facts["sensitive"] == sensitive)
+    _check_agrees("n_rows", facts["n_rows"] >= sum(used))
     check_array("plain.weights", facts["plain"]["weights"], (n_weights(fit),))
     best = facts["plain"].get("best_cut")  # models of earlier versions, and of many labels: none
     if best is not None:
@@ -418,20 +465,19 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
 
 
 def _check_unlabelled(facts: Mapping[str, Any], classifier: FairClassifier) -> None:
-    """Refuse counts of rows without a label that are none, or not those of this model."""
+    """Refuse counts of rows without a label that are no counts, or not of this model."""
     check_value("unlabelled", facts["unlabelled"], dict)
     about, counts = {"uncompared": {}} | facts["unlabelled"], classifier.frontier_.last.counts
     check_fields(about, UNLABELLED, "unlabelled.{}")
     check_fields(about["uncompared"], dict.fromkeys(about["uncompared"], int), "unlabelled.{}")
     _check_counts("unlabelled.rows", about["rows"], counts.shape[:1])
     parts = [part for part in ("train", "test") if f"{part}_counts" in facts]
-    if about["parts"] not in (parts[:1], parts):
-        raise ValueError(f"unlabelled.parts is {str(about['parts'])[:40]!r}")
+    _check_agrees("unlabelled.parts", about["parts"] in (parts[:1], parts))
     if "unlabelled_counts" in facts:
         shape = (len(classifier.answers_) + 1, *counts.shape)
         _check_counts("unlabelled_counts", facts["unlabelled_counts"], shape)
-        if (np.sum(facts["unlabelled_counts"], axis=(2, 3)) != np.array(about["rows"])).any():
-            raise ValueError("unlabelled_counts are not those of unlabelled.rows")
+        same = np.sum(facts["unlabelled_counts"], axis=(2, 3)) == np.array(about["rows"])
+        _check_agrees("unlabelled_counts", bool(np.all(same)))
 
 
 def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> None:
@@ -442,7 +488,7 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     counts = np.array(facts[name], dtype=np.float64)
     rows = counts[-1].sum(axis=-1)
     _check_rows(name, counts, rows)
-    refuse(rows.sum() != facts[f"n_{part}"], f"{name} is not of as many rows as n_{part} says")
+    _check_agrees(f"n_{part}", rows.sum() == facts[f"n_{part}"])
     others = {f"plain.counts.{part}": plain[part]}
     if best is not None:
         others[f"plain.best_cut.{part}"] = best["counts"][part]
@@ -459,5 +505,4 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     if held_out is None and not model.fitted_.noise:
         # Scores at a cut may fall on either side of it when they are computed once more.
         moved = np.abs(counts[:-1] - model.answers_.counts).sum(axis=(1, 2, 3))
-        if moved.max(initial=0.0) > 2 + MOVED * rows.sum():
-            raise ValueError("train_counts are not those of the frontier's points")
+        _check_agrees(name, moved.max(initial=0.0) <= 2 + MOVED * rows.sum())

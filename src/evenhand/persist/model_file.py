@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evenhand._atomic import write_atomically
+from evenhand.core.errors import InputError
 from evenhand.persist import archive
 from evenhand.persist.archive import LIMITS, Limits, ModelFileError
 from evenhand.persist.state import from_state, to_state
@@ -75,13 +76,15 @@ def model_writer(
 ) -> Callable[[Any], None]:
     """Give what writes a model to a binary file, for :func:`write_atomically`.
 
-    Parameters are those of :func:`save_model`, and the ``limits`` that the file is held to.
+    It has the parameters of :func:`save_model`, and ``limits`` that the file is held to.
     """
     file = archive.pack(*to_state(model, facts or {}), limits)
     try:
         read_model(file, "it", limits)  # what is saved can be loaded
     except ModelFileError as error:
-        raise ValueError(f"the model cannot be saved, because {error}") from None
+        raise InputError(
+            "unsavable_model", "the model cannot be saved, because {reason}", reason=error
+        ) from None
     return lambda out: out.write(file.getvalue())
 
 
@@ -110,7 +113,11 @@ def read_model(file: IO[bytes], path: str, limits: Limits = LIMITS) -> SavedMode
         state = archive.parse_state(members.pop("model.json"), limits)
         return SavedModel(*from_state(state, arrays, version, limits))
     except archive.UNREADABLE as error:
-        what = str(error).splitlines()[0][:200] if str(error) else ""
+        text = str(error).splitlines()[0][:200] if str(error) else ""
         raise ModelFileError(
-            f"{path} is no model this evenhand can read ({type(error).__name__}: {what!s})."
+            "unreadable_model",
+            "{path} is no model this evenhand can read ({reason}).",
+            path=path,
+            reason=text if isinstance(error, InputError) else f"{type(error).__name__}: {text}",
+            cause=error,
         ) from None

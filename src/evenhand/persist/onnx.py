@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
+from evenhand.core.errors import InputError
 from evenhand.tables.encoder import OTHER
 from evenhand.tables.groups import MISSING
 from evenhand.tables.parse import MONTHS, WEEKDAYS, as_frame
@@ -34,10 +35,14 @@ def _check(model: Any) -> None:
     if not isinstance(model, FairPipeline):
         name = type(model).__name__
         raise TypeError(f"a {name} cannot be exported; give a fitted fair_pipeline.")
-    if getattr(model[-1], "needs_group", False):
-        raise ValueError("a model with a cut for each group cannot be exported to ONNX.")
-    if hasattr(model[-1], "noise_coef_"):
-        raise ValueError("a model with a noise column cannot be exported to ONNX.")
+    has = {
+        "a cut for each group": getattr(model[-1], "needs_group", False),
+        "a noise column": hasattr(model[-1], "noise_coef_"),
+    }
+    for what in (what for what, there in has.items() if there):
+        raise InputError(
+            "not_exportable", "a model with {what} cannot be exported to ONNX.", what=what
+        )
 
 
 def to_onnx(model: Any) -> bytes:

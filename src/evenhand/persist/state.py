@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.bounds import BOUND, BOUNDS
 from evenhand.frontier.choice import answer
@@ -18,7 +19,7 @@ from evenhand.models.classifier import FairClassifier
 from evenhand.models.method import Method
 from evenhand.models.settings import PLACES, FairnessWarning
 from evenhand.models.training import Fit
-from evenhand.persist.archive import Limits
+from evenhand.persist.archive import Limits, refuse
 from evenhand.persist.checks import (
     FIT,
     TEXTS,
@@ -30,7 +31,6 @@ from evenhand.persist.checks import (
     check_names,
     check_plan,
     check_value,
-    refuse,
     shape_of,
     target_from,
 )
@@ -55,6 +55,10 @@ KINDS: dict[str, tuple[str, Any, Any]] = {
     "int": ("iu", np.int64, int),
     "float": ("f", np.float64, int | float),
 }
+
+
+# What went wrong is not kept, only that something did.
+UNCONVERGED = InputWarning("unconverged", "the fit did not converge")
 
 
 def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
@@ -82,7 +86,7 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "in a fair_pipeline."
         )
     if not classifier.__sklearn_is_fitted__():
-        raise ValueError("the model is not fitted yet; there is nothing to save.")
+        raise InputError("not_fitted", "the model is not fitted yet; there is nothing to save.")
     state["classifier"] = _classifier_state(classifier, arrays)
     return state, arrays
 
@@ -98,7 +102,7 @@ def from_state(
     check_facts(facts, classifier, state["pipeline"]["sensitive"] if "pipeline" in state else None)
     if "pipeline" in state:
         model = _pipeline_from(state, classifier, limits)
-    # The steps of a run take much memory: only those of a good file are made.
+    # The steps of a run take much memory: they are made last, of a good file only.
     series = {name.split(".")[1]: v for name, v in arrays.items() if name.startswith("trajectory.")}
     classifier.trajectory_.steps = [
         {"leg": leg} | {name: v[i] if v[i].ndim else v[i].item() for name, v in series.items()}
@@ -176,10 +180,14 @@ def _array_of(state: Mapping[str, Any], limits: Limits) -> NDArray[Any]:
     values, kind = state["values"], state["kind"]
     _, dtype, plain = KINDS[kind]
     check_value("values", values, list)
-    if not all(isinstance(value, plain) for value in values):
-        raise ValueError(f"labels, groups or names are not all of the kind {kind!r}")
-    if kind == "str" and len(values) * max(map(len, values), default=0) > limits.text:
-        raise ValueError("labels, groups or names are longer than any model's")
+    refuse(
+        not all(isinstance(value, plain) for value in values),
+        "mixed_values",
+        "labels, groups or names are not all of the type {kind!r}",
+        kind=kind,
+    )
+    wrong = kind == "str" and len(values) * max(map(len, values), default=0) > limits.text
+    refuse(wrong, "long_names", "labels, groups or names are longer than any model's")
     return np.array(values, dtype=dtype)
 
 
@@ -313,7 +321,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         trajectory=Trajectory(target.rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
-        trouble="" if state["converged"] else "the fit did not converge",
+        trouble=None if state["converged"] else UNCONVERGED,
     )
     check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)
     if "held_out" in state:
@@ -333,7 +341,12 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
     check_value("method", params["method"], dict)
     for given, usual in ((params, FairClassifier()), (params["method"], Method())):
         unknown = set(given) - set(usual.get_params(deep=False))
-        refuse(unknown, f"unknown parameter {min(unknown, default='')!r}")
+        refuse(
+            unknown,
+            "unknown_parameter",
+            "unknown parameter {name!r}",
+            name=min(unknown, default=""),
+        )
     if isinstance(params["tau"], list):
         check_array("tau", params["tau"], shape_of(params["tau"])[:1])
     return FairClassifier(**{**params, "method": Method(**params["method"])})
@@ -341,7 +354,8 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
 
 def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier) -> HeldOut:
     check_fields(about, {"n_rows": int, "n_fitted": int, "bound": str, "own": bool})
-    refuse(about["bound"] not in BOUNDS, f"no bound is called {about['bound'][:40]!r}")
+    bound = about["bound"]
+    refuse(bound not in BOUNDS, "unknown_bound", "no bound is called {bound!r}", bound=bound[:40])
     columns = {column: arrays[f"held_out.{column}"] for column in HELD_OUT}
     return HeldOut(
         candidates(frontier) if about["own"] else frontier,
@@ -357,10 +371,11 @@ def _pipeline_from(
 ) -> FairPipeline:
     about = state["pipeline"]
     check_fields(about, {"sensitive": TEXTS, "n_dropped": int})
-    if not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group"):
-        raise ValueError("no sensitive columns, or no way with missing groups")
+    wrong = not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group")
+    refuse(wrong, "bad_group_columns", "no sensitive columns, or no way with missing groups")
     edges, bins = _edges_from(about), about["bins"] or None
-    refuse(set(edges) != set(bins or {}), "bins and their edges are not of the same columns")
+    wrong = set(edges) != set(bins or {})
+    refuse(wrong, "edges_without_bins", "bins and their edges are not of the same columns")
     encoder = encoder_from(state["encoder"], classifier.n_features_in_, limits)
     pipeline = FairPipeline(
         [("encoder", encoder), ("classifier", classifier)],
@@ -377,7 +392,8 @@ def _edges_from(about: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
         check_array("edges", values, shape_of(values)[:1])
         edges[name] = np.array(values, dtype=np.float64)
         rising = edges[name].ndim == 1 and (np.diff(edges[name]) > 0).all()
-        refuse(name not in about["sensitive"] or not rising, f"no edges of bins of column {name!r}")
+        wrong = name not in about["sensitive"] or not rising
+        refuse(wrong, "bad_edges", "no edges of bins of column {column!r}", column=name)
     return edges
 
 
@@ -388,19 +404,30 @@ def encoder_from(state: Mapping[str, Any], n_inputs: int, limits: Limits) -> Tab
         check_plan(plan)
         # Every input of a column has the column's name in its own.
         text += len(plan["column"]) * (len(plan["categories"]) + 4)
-        refuse(text > 4 * limits.text, "the names of the inputs are longer than any model's")
+        wrong = text > 4 * limits.text
+        refuse(wrong, "long_input_names", "the names of the inputs are longer than any model's")
         own: dict[str, Any] = {name: tuple(plan[name]) for name in ("names", "categories")}
         own |= {name: float(plan[name]) for name in ("fill", "mean", "scale")}
         plans.append(ColumnPlan(**(plan | own)))
-    for name in ("na", "keep_na"):  # which the first files have not
+    for name in ("na", "keep_na"):  # the first files do not have them
         words = state["params"].get(name) or []
         check_value(name, [words] if isinstance(words, str) else words, TEXTS)
-    refuse(len({plan.column for plan in plans}) < len(plans), "two plans of one column")
+    columns = {plan.column for plan in plans}
+    refuse(len(columns) < len(plans), "two_plans", "two plans of one column")
     # An encoder of many columns takes time: none is made that has more inputs than it should.
     least = sum(max(len(plan.categories) - 1, plan.kind != "dropped") for plan in plans)
-    other = "the columns make {} inputs, the classifier has {}"
-    refuse(least > n_inputs, other.format(least, n_inputs))
+    _check_inputs(least > n_inputs, least, n_inputs)
     encoder = TableEncoder.from_plans(plans, sparse=bool(state["sparse"]), **state["params"])
     n = len(encoder.get_feature_names_out())
-    refuse(n != n_inputs, other.format(n, n_inputs))
+    _check_inputs(n != n_inputs, n, n_inputs)
     return encoder
+
+
+def _check_inputs(wrong: bool, n: int, n_inputs: int) -> None:
+    refuse(
+        wrong,
+        "other_inputs",
+        "the columns make {n} inputs, the classifier has {n_inputs}",
+        n=n,
+        n_inputs=n_inputs,
+    )

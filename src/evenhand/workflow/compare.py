@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from evenhand.core.errors import InputError, Parameter, Spelling, sentences
 from evenhand.core.groups import group_codes
 from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
@@ -26,9 +27,8 @@ from evenhand.workflow.labels import (
     labelled_rows,
     warn_of_alike,
 )
-from evenhand.workflow.wording import as_options
 
-__all__ = ["compare_methods", "dataset_frame", "dataset_list"]
+__all__ = ["check_dataset", "compare_methods", "dataset_frame", "dataset_list"]
 
 
 # Share of the rows that methods are compared on.
@@ -57,6 +57,7 @@ def compare_methods(
     na: Sequence[str] | None = None,
     keep_na: Sequence[str] = (),
     verbose: int = 0,
+    spell: Spelling = str,
 ) -> pd.DataFrame:
     """Compare evenhand with other methods on a table's rows.
 
@@ -75,6 +76,8 @@ def compare_methods(
         Names in :data:`evenhand.peers.PEERS`; those that are quick by default.
     taus, notion, splits, jobs, seed, verbose
         As of :func:`evenhand.peers.compare`.
+    spell : callable, default=str
+        How notes and errors write a :class:`~evenhand.core.errors.Parameter`.
 
     Returns
     -------
@@ -87,7 +90,12 @@ def compare_methods(
 
     unknown = [method for method in methods or () if method not in PEERS]
     if unknown:
-        raise ValueError(f"--method {unknown[0]!r}; use one of {', '.join(map(repr, PEERS))}.")
+        raise InputError(
+            "unknown_method",
+            "{methods} is not known; use one of {names}.",
+            methods=Parameter("methods", unknown[:1]),
+            names=", ".join(map(repr, PEERS)),
+        )
     check_roles(label, sensitive)
     columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
     X, y, dropped, _ = labelled_rows(X, columns)
@@ -109,7 +117,6 @@ def compare_methods(
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(table, y).plans_
-    notes = [as_options(str(w.message)) for w in caught if issubclass(w.category, UserWarning)]
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}
@@ -139,7 +146,7 @@ def compare_methods(
             for d in dropped
         ),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
-        notes=" ".join(notes),
+        notes=" ".join(sentences(caught, spell)),
     )
 
 
@@ -179,6 +186,19 @@ def dataset_list() -> list[dict[str, Any]]:
     ]
 
 
+def check_dataset(name: str) -> None:
+    """Refuse the name of a dataset that does not exist."""
+    from evenhand.datasets import DATASETS
+
+    if name not in DATASETS:
+        raise InputError(
+            "unknown_dataset",
+            "there is no dataset {name!r}; there are {names}.",
+            name=name,
+            names=listed(list(DATASETS)),
+        )
+
+
 def dataset_frame(name: str) -> pd.DataFrame:
     """Give a dataset's table with its label and sensitive columns in it.
 
@@ -189,10 +209,7 @@ def dataset_frame(name: str) -> pd.DataFrame:
     """
     from evenhand import datasets
 
-    if name not in datasets.DATASETS:
-        raise ValueError(
-            f"there is no dataset {name!r}; there are {listed(list(datasets.DATASETS))}."
-        )
+    check_dataset(name)
     record = datasets.DATASETS[name]
     data = getattr(datasets, record.loader)()
     missing = {} if record.label in data.frame else {record.label: data.target}

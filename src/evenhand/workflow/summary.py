@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.core.targets import Target
@@ -16,18 +17,19 @@ from evenhand.persist.model_file import SavedModel
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
-from evenhand.workflow.wording import as_options
 
 __all__ = ["summarise"]
 
 
-def summarise(saved: SavedModel) -> dict[str, Any]:
+def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     """Give what a report needs to know of a saved model, as plain values.
 
     Parameters
     ----------
     saved : SavedModel
         What :func:`train` gave or :func:`evenhand.persist.model_file.load_model` loaded.
+    spell : callable, default=str
+        How advice on a column writes a :class:`~evenhand.core.errors.Parameter`.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         },
         "curves": _curves(model),
         "weights": _changed_weights(pipeline, facts["plain"]["weights"]),
-        "data": _data(pipeline, facts),
+        "data": _data(pipeline, facts, spell),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     if model.small_groups_:
@@ -208,12 +210,12 @@ def _curves(model: FairClassifier) -> dict[str, list[Any]]:
     }
 
 
-def _data(pipeline: FairPipeline, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _data(pipeline: FairPipeline, facts: Mapping[str, Any], spell: Spelling) -> dict[str, Any]:
     """Give what became of rows and columns."""
     return {
         "rows": int(facts["n_rows"]),
         "rows_dropped": facts["rows_dropped"],
-        "decisions": _decisions(pipeline, facts["label"], facts["sensitive"]),
+        "decisions": _decisions(pipeline, facts["label"], facts["sensitive"], spell),
         "small_groups": {str(g): int(n) for g, n in pipeline[-1].small_groups_.items()},
         # Which models of earlier versions have not.
         "stand_ins": facts.get("stand_ins", []),
@@ -228,7 +230,7 @@ def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
 
 
 def _decisions(
-    pipeline: FairPipeline, label: str, sensitive: Sequence[str]
+    pipeline: FairPipeline, label: str, sensitive: Sequence[str], spell: Spelling
 ) -> list[dict[str, Any]]:
     """Give what became of each column: the label by its name, and groups that have own cuts."""
     found = pipeline.named_steps["encoder"].decisions().to_dict("records")
@@ -236,7 +238,11 @@ def _decisions(
         if d["column"] == label:
             d |= {"kind": "label", "action": "what is predicted"}
             continue
-        d["action"] = as_options(d["action"])
+        # The one parameter that a decision names, in a model file as text, is how else to read the
+        # column.
+        for kind in ("number", "category", "date"):
+            otherwise = Parameter("kinds", {d["column"]: kind})
+            d["action"] = d["action"].replace(str(otherwise), spell(otherwise))
         if d["column"] in sensitive and pipeline[-1].needs_group:
             own = "each group has its own cut: needed to predict"
             dropped = d["kind"] == "dropped"
