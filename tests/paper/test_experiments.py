@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -495,7 +496,7 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
     monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": toy[0]})
     reproduce(out=tmp_path, n_jobs=1)
     before = (tmp_path / "toy.csv").read_text()
-    with pytest.raises(ValueError, match="holds a full run; give the quick one another folder"):
+    with raises("other_kind_of_run", folder=str(tmp_path), earlier="full", kind="quick"):
         reproduce(out=tmp_path, quick=True, n_jobs=1)
     assert (tmp_path / "toy.csv").read_text() == before
 
@@ -511,7 +512,7 @@ def test_what_a_cell_is_called_does_not_depend_on_the_process():
 
 
 def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="no experiment 'nonsense'; there are: data, curves"):
+    with raises("unknown_experiment", name="nonsense", names=", ".join(EXPERIMENTS)):
         reproduce(["nonsense"], out=tmp_path / "x")
     monkeypatch.setattr(reproducing, "find_spec", lambda package: None)
     with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[paper\]"):

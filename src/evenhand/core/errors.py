@@ -8,7 +8,9 @@ which the same parameter is an option, has the sentence made anew with its own s
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["InputError", "InputWarning", "Message", "Parameter"]
+import numpy as np
+
+__all__ = ["InputError", "InputWarning", "Message", "Parameter", "Spelling"]
 
 
 class Parameter(NamedTuple):
@@ -25,7 +27,12 @@ class Parameter(NamedTuple):
     value: Any = ...
 
     def __str__(self) -> str:
-        return self.name if self.value is ... else f"{self.name}={self.value!r}"
+        value = self.value.item() if isinstance(self.value, np.generic) else self.value
+        return self.name if value is ... else f"{self.name}={value!r}"
+
+
+# How a reader writes a parameter: ``str`` for Python, options for a command line.
+Spelling = Callable[[Parameter], str]
 
 
 class Message:
@@ -39,7 +46,8 @@ class Message:
         The sentence, with the names of ``data`` in braces.
     **data
         What it is about, by name: ``column``, ``group``, ``value``, and each :class:`Parameter`
-        that it mentions. Text from a table stands here, never in the template.
+        that it mentions. Text from a table stands here, never in the template. A message among
+        them, such as the error that led to this one, is said in the same spelling.
 
     Examples
     --------
@@ -56,19 +64,23 @@ class Message:
         self.code, self.template, self.data = code, template, data
         super().__init__(self.sentence())  # type: ignore[call-arg]  # mixed into an exception
 
-    def sentence(self, spell: Callable[[Parameter], str] = str) -> str:
+    def sentence(self, spell: Spelling = str) -> str:
         """Make the sentence, with each parameter in the reader's spelling."""
-        return self.template.format(
-            **{k: spell(v) if isinstance(v, Parameter) else v for k, v in self.data.items()}
-        )
+
+        def written(value: Any) -> Any:
+            if isinstance(value, Message):
+                return value.sentence(spell)
+            return spell(value) if isinstance(value, Parameter) else value
+
+        return self.template.format(**{name: written(v) for name, v in self.data.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers of Dask and joblib send their errors home.
         return _remade, (type(self), self.code, self.template, self.data)
 
 
-def _remade(kind: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:
-    return kind(code, template, **data)
+def _remade(cls: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:
+    return cls(code, template, **data)
 
 
 class InputError(Message, ValueError):

@@ -31,6 +31,7 @@ import pandas as pd
 from sklearn.datasets import fetch_openml, get_data_home
 
 from evenhand._atomic import write_atomically
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._readers import READERS
 from evenhand.datasets._records import Archive, Dataset
 
@@ -202,7 +203,9 @@ def read_member(content: bytes, archive: Archive, member: str) -> bytes:
                 entry = package.extractfile(member)
                 data = entry.read() if entry else b""
     except (KeyError, tarfile.TarError, zipfile.BadZipFile):
-        raise ValueError(f"{archive.file} holds no {member}.") from None
+        raise InputError(
+            "not_in_archive", "{file} holds no {member}.", file=archive.file, member=member
+        ) from None
     return gzip.decompress(data) if member.endswith(".gz") else data
 
 
@@ -272,7 +275,11 @@ def fetch_table(
 ) -> pd.DataFrame:
     """Give the reduced table of a record: from the cache, or else from the source."""
     if source not in ("index", "openml"):
-        raise ValueError(f"source={source!r}; use 'index' or 'openml'.")
+        raise InputError(
+            "unknown_source",
+            "{source}; use 'index' or 'openml'.",
+            source=Parameter("source", source),
+        )
     folder = _data_folder(data_home)
     cache = folder / f"{record.name}.csv.gz"
     text = _read_cache(cache, record.table_sha256)
@@ -287,11 +294,16 @@ def fetch_table(
             table = _openml_table(record, download_if_missing, state)
             origin = f"OpenML's table {record.openml}"
         text = canonical(table[record.columns])
-        found = hashlib.sha256(text).hexdigest()
-        if found != record.table_sha256:
-            raise ValueError(
-                f"{origin} gives another table of {record.title} than the one evenhand knows "
-                f"(sha256 {found}, not {record.table_sha256}); it is not used."
+        sha256 = hashlib.sha256(text).hexdigest()
+        if sha256 != record.table_sha256:
+            raise InputError(
+                "another_table",
+                "{origin} gives another table of {title} than the one evenhand knows (sha256 "
+                "{sha256}, not {expected}); it is not used.",
+                origin=origin,
+                title=record.title,
+                sha256=sha256,
+                expected=record.table_sha256,
             )
         packed = gzip.compress(text, mtime=0)
         write_atomically(cache, lambda file: file.write(packed))
@@ -301,7 +313,12 @@ def fetch_table(
 def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFrame:
     from_openml = READERS[record.name][1]
     if record.openml is None or from_openml is None:
-        raise ValueError(f"OpenML does not have this table of {record.title}; use source='index'.")
+        raise InputError(
+            "not_on_openml",
+            "OpenML does not have this table of {title}; use {source}.",
+            title=record.title,
+            source=Parameter("source", "index"),
+        )
     if not may_download:
         raise OSError(f"{record.title} is {state}, and download_if_missing=False.")
     try:
@@ -314,7 +331,11 @@ def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFra
     try:
         return from_openml(frame)
     except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"OpenML's table {record.openml} is not {record.title} as evenhand knows it "
-            f"({type(error).__name__}: {error}); it is not used."
+        raise InputError(
+            "unreadable_openml_table",
+            "OpenML's table {number} is not {title} as evenhand knows it ({reason}); it is not "
+            "used.",
+            number=record.openml,
+            title=record.title,
+            reason=f"{type(error).__name__}: {error}",
         ) from None

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand._extras import documented
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._bunch import SHARED, pack
 from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._fetch import fetch_table
@@ -108,7 +109,11 @@ def load_adult(
     ((45222, 85), 0.248, ['Female', 'Male'])
     """
     if encoding not in ("full", "coarse"):
-        raise ValueError(f"encoding={encoding!r}; use 'full' or 'coarse'.")
+        raise InputError(
+            "unknown_encoding",
+            "{encoding}; use 'full' or 'coarse'.",
+            encoding=Parameter("encoding", encoding),
+        )
     record = DATASETS["adult"]
     table = _embedded("adult").rename(columns={"income-per-year": record.label})
     if encoding == "full":

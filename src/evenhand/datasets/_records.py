@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import pandas as pd
 
+from evenhand.core.errors import InputError, Parameter
+
 
 @dataclass(frozen=True)
 class Archive:
@@ -124,8 +126,13 @@ class Dataset:
         for attribute in self.sensitive:
             if name in (None, attribute.name):
                 return attribute
-        names = " or ".join(repr(s.name) for s in self.sensitive)
-        raise ValueError(f"sensitive={name!r}; {self.title} has {names}.")
+        raise InputError(
+            "unknown_sensitive",
+            "{sensitive}; {title} has {names}.",
+            sensitive=Parameter("sensitive", name),
+            title=self.title,
+            names=" or ".join(repr(s.name) for s in self.sensitive),
+        )
 
     @property
     def datasheet(self) -> str:

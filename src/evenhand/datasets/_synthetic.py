@@ -13,12 +13,25 @@ from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
 from evenhand._extras import documented
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._bunch import SHARED, number_scaler, pack
+from evenhand.datasets._correlation import unreachable
 from evenhand.datasets._loaders import load_adult
 
 # Rows come in blocks of this many, each from a generator of its own. Part of what a seed means.
 _BLOCK = 65536
 _SEXES = ("Female", "Male")
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    """Refuse a number of rows that is not whole or too small."""
+    if not isinstance(value, Integral) or value < least:
+        raise InputError(
+            "bad_count",
+            "{parameter}; a whole number of at least {least} is needed.",
+            parameter=Parameter(name, value),
+            least=least,
+        )
 
 
 @documented(SHARED)
@@ -62,9 +75,10 @@ def make_counterexample(
     ((1000, 2), True)
     """
     if not 0.5 <= skew <= 1:
-        raise ValueError(f"skew={skew}; a share from 0.5 to 1 is needed.")
-    if n_samples < 4:
-        raise ValueError(f"n_samples={n_samples}; both labels in both groups need 4 rows or more.")
+        raise InputError(
+            "bad_skew", "{skew}; a share from 0.5 to 1 is needed.", skew=Parameter("skew", skew)
+        )
+    _check_count("n_samples", n_samples, 4)  # both labels in both groups
     random = check_random_state(random_state)
     z = random.permutation(np.arange(n_samples) % 2)
     y = (random.uniform(size=n_samples) < np.where(z == 0, 1 - skew, 0.5)).astype(int)
@@ -130,7 +144,7 @@ def _replaced_share(rho: float | None) -> float:
     if rho is None:
         return 0.0
     if not low - 1e-12 <= rho <= 1:
-        raise ValueError(f"rho={rho} is out of reach: from {low:.4f} (Adult's) to 1.")
+        raise unreachable(rho, low)
     return float(brentq(lambda q: correlation(q) - rho, 0, 1)) if low < rho < 1 else float(rho == 1)
 
 
@@ -242,10 +256,14 @@ def make_census(
     >>> X.shape, X.dtype.name, round(float(y.mean()), 2)
     ((100000, 85), 'float32', 0.25)
     """
-    if not isinstance(n_rows, Integral) or n_rows < 1:
-        raise ValueError(f"n_rows={n_rows}; a whole number of rows is needed, at least one.")
+    _check_count("n_rows", n_rows, 1)
     if sparse and as_frame:
-        raise ValueError("sparse=True and as_frame=True exclude each other.")
+        raise InputError(
+            "sparse_frame",
+            "{sparse} and {as_frame} exclude each other.",
+            sparse=Parameter("sparse", True),
+            as_frame=Parameter("as_frame", True),
+        )
     share = _replaced_share(rho)
     X, y, z = _fill(_seed(random_state), 0, n_rows, share=share, jitter=jitter, sparse=sparse)
     names = _population().names
@@ -298,13 +316,9 @@ def census_chunks(
     >>> [len(y) for X, y, z in census_chunks(1000, chunk_rows=400, random_state=0)]
     [400, 400, 200]
     """
-    for name, value, least in (
-        ("n_rows", n_rows, 1),
-        ("chunk_rows", chunk_rows, 1),
-        ("start", start, 0),
-    ):
-        if value < least:
-            raise ValueError(f"{name}={value}; at least {least} is needed.")
+    _check_count("n_rows", n_rows, 1)
+    _check_count("chunk_rows", chunk_rows, 1)
+    _check_count("start", start, 0)
     share, seed = _replaced_share(rho), _seed(random_state)
     stop = start + n_rows
     return (

@@ -12,15 +12,24 @@ from typing import Any
 
 import sklearn
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import evenhand
+from evenhand.core.errors import InputWarning
 from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.solvers import SOLVERS
 from evenhand.frontier.bounds import margin_of
 from evenhand.models.method import Method
 
-__all__ = ["PLACES", "FairnessWarning", "FavourableLabelWarning", "Settings", "warn"]
+__all__ = [
+    "PLACES",
+    "FairnessWarning",
+    "FavourableLabelWarning",
+    "FitWarning",
+    "Settings",
+    "warn",
+]
 
 # Where a selection looks at rates.
 PLACES = {
@@ -36,8 +45,12 @@ LIBRARIES = tuple(
 TOLD = "__evenhand_told_favourable_label__"
 
 
-class FairnessWarning(UserWarning):
+class FairnessWarning(InputWarning):
     """The classifier does not meet the target it was asked for."""
+
+
+class FitWarning(InputWarning, ConvergenceWarning):
+    """The fit diverged, was interrupted, or did not get as far as it should."""
 
 
 # Labels that were warned of in this process, if it works for another one.
@@ -65,8 +78,10 @@ def _users_call() -> tuple[FrameType, int]:
     return outermost, stacklevel
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn at the line of the user's own code that called evenhand or scikit-learn."""
+    if category is FairnessWarning:
+        message = FairnessWarning("target_missed", "{text}", text=message)
     warnings.warn(message, category, stacklevel=_users_call()[1])
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from evenhand._sklearn import HasMethods, Interval
 from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
-from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
+from evenhand.peers._base import SINGLE_RATES, FloatArray, Peer, ScorePeer, TargetPeer, share_within
 from evenhand.peers._docs import peer_docs
 
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
@@ -300,12 +300,9 @@ class CelisClassifier(TargetPeer, ScorePeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "notion": [str],
-        "tau": [Interval(Real, 0, 1, closed="right")],
+        **Peer._parameter_constraints,
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "min_share": [Interval(Real, 0, 0.5, closed="left")],
-        "random_state": ["random_state"],
     }
 
     notion: str = "statistical_parity"
@@ -315,10 +312,6 @@ class CelisClassifier(TargetPeer, ScorePeer):
     estimator: Any = None
     min_share: float = 0.01
     random_state: Any = None
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        super()._check_parameters()
 
     def _train(self, rows: CodedRows) -> None:
         estimator = self.estimator
@@ -333,7 +326,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
         if self.estimator is None and np.count_nonzero(inputs) < SPARSE_SHARE * inputs.size:
             inputs = csr_array(inputs)
         self.estimator_.fit(inputs, rows.z * 2 + rows.y, **given)
-        rate = find_rate(self.notion)
+        rate = SINGLE_RATES[self.notion]
         self._game = _Game(self._posterior(rows.X), rows, rate, self.min_share)
 
     def _posterior(self, X: FloatArray) -> FloatArray:

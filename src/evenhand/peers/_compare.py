@@ -1,17 +1,19 @@
 """Evenhand and its peers on the same splits of one table, and what each reaches."""
 
 import gc
+import math
+import mmap
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import psutil
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
@@ -19,6 +21,7 @@ from sklearn.utils import check_consistent_length, check_random_state, get_tags
 
 from evenhand._extras import package_version
 from evenhand._sklearn import safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, AnyNotion, notion_name
 from evenhand.core.rates import RATES, overall_accuracy
@@ -79,23 +82,32 @@ def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: fl
     return max(answers, key=merit)
 
 
+def _resident_mib() -> float:
+    """Resident memory of this process, as Linux gives it; NaN on other systems."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return math.nan
+    return int(pages) * mmap.PAGESIZE / 2**20
+
+
 @contextmanager
 def _memory() -> Iterator[list[float]]:
-    """Yield a list that holds, afterwards, the rise of resident memory in MiB."""
+    """Yield a list that holds, afterwards, the rise of resident memory in MiB; NaN if unknown."""
     gc.collect()
-    process, done, rise = psutil.Process(), threading.Event(), [0.0]
-    before = process.memory_info().rss
+    before, done = _resident_mib(), threading.Event()
+    rise = [before - before]  # 0, or NaN, which no comparison below replaces
 
     def watch() -> None:
         while not done.wait(0.01):
-            rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+            rise[0] = max(rise[0], _resident_mib() - before)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
         yield rise
     finally:
-        rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+        rise[0] = max(rise[0], _resident_mib() - before)
         done.set()
         thread.join()
 
@@ -263,8 +275,9 @@ def compare(
           the same to everybody has a fine rate and is no answer; ``ineligible``: which group it is
           that makes it none, with its rows, else empty;
         - ``needs_group``: whether it must be told each row's group to predict;
-        - ``seconds`` and ``memory_mib``: time, and rise of resident memory, of the method's fits
-          on the split for all τ together;
+        - ``seconds`` and ``memory_mib``: time, and rise of the process's resident memory, of the
+          peer's fits on the split for all τ together; the memory is NaN on systems other than
+          Linux, which do not give it;
         - ``versions`` of what it ran; ``error``: why it failed, else empty.
 
     See Also
@@ -292,18 +305,28 @@ def compare(
     taus = [float(tau) for tau in np.atleast_1d(taus)]
     wrong = [tau for tau in taus if not 0 < tau <= 1]
     if wrong or not taus:
-        raise ValueError(f"taus={taus}; give at least one, each above 0 and at most 1.")
+        raise InputError(
+            "bad_targets",
+            "{taus}; give at least one, each above 0 and at most 1.",
+            taus=Parameter("taus", taus),
+        )
     if not isinstance(n_splits, Integral) or n_splits < 1:
-        raise ValueError(f"n_splits={n_splits}; give a whole number, at least 1.")
+        raise InputError(
+            "bad_splits",
+            "{n_splits}; give a whole number, at least 1.",
+            n_splits=Parameter("n_splits", n_splits),
+        )
     chosen = named_peers(methods, notion)
     y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
     check_consistent_length(X, y, z)
     check_labels(y)
     labels, y = np.unique(np.asarray(y), return_inverse=True)
     if len(labels) != 2:
-        raise ValueError(
-            f"y has {len(labels)} distinct value(s), {', '.join(map(repr, labels.tolist()[:5]))}; "
-            "compare needs two."
+        raise InputError(
+            "not_two_labels",
+            "y has {n} distinct value(s), {labels}; compare needs two.",
+            n=len(labels),
+            labels=", ".join(map(repr, labels.tolist()[:5])),
         )
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
     parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
@@ -320,7 +343,11 @@ def compare(
             advance(f"{rows[0]['method']}, split {rows[0]['split']}")
     frame = pd.DataFrame(found)
     if (frame["error"] != "").all():
-        raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
+        raise InputError(
+            "no_peer_fitted",
+            "no method could be fitted; the first said: {reason}",
+            reason=frame["error"].iloc[0],
+        )
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.components)
     ordered += [c for c in frame if c.startswith(names)]

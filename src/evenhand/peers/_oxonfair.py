@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from evenhand.core.errors import InputError
 from evenhand.core.rates import Rate
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
-from evenhand.peers._base import FloatArray, GroupPeer, TargetPeer, best_for, find_rate
+from evenhand.peers._base import SINGLE_RATES, FloatArray, GroupPeer, TargetPeer, best_for
 from evenhand.peers._docs import adapter_docs
 
 
@@ -76,7 +77,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
         takes a classifier that calls everybody positive for an answer.
     validation_size : float, optional
         Share of the rows kept from the base estimators, on which the cuts are found. By default the
-        cuts are found on all the training rows, as those of the other methods here are; a base
+        cuts are found on all the training rows, as the other peers' are; a base
         estimator that overfits needs a share.
     estimator : estimator, optional
         With ``predict_proba``, for labels and for groups; logistic regression by default.
@@ -137,16 +138,18 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
         # Doubt is a group of its own here, hence no threshold there.
         self.model_ = oxonfair.FairPredictor(label, data, inferred_groups=infer, threshold=0)
         metrics = oxonfair.group_metrics
-        ratio = _group_metric(metrics, find_rate(self.notion)).min_ratio
+        ratio = _group_metric(metrics, SINGLE_RATES[self.notion]).min_ratio
         share = metrics.pos_pred_rate
         limits = ((share.min, self.min_share, ">"), (share.max, 1 - self.min_share, "<"))
         try:
             with quiet("oxonfair"):
                 self.model_.fit(metrics.accuracy, ratio, self.tau, additional_constraints=limits)
         except IndexError as error:  # its way to say that nothing satisfies the limits
-            raise ValueError(
-                f"OxonFair found no cuts that leave {self.min_share:.0%} predicted positives and "
-                "negatives in each group."
+            raise InputError(
+                "no_oxonfair_cut",
+                "OxonFair found no cuts that leave {least:.0%} predicted positives and negatives "
+                "in each group.",
+                least=self.min_share,
             ) from error
         self._metrics = metrics.accuracy, ratio
 

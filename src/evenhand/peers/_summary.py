@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from evenhand.core.errors import InputError
 from evenhand.core.rates import RATES
 from evenhand.core.targets import Target
 
@@ -29,8 +30,11 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     """
     missing = {"key", "method", "needs_group", "tau", "rate", "eligible", "error"} - set(table)
     if missing:
-        names = ", ".join(map(repr, sorted(missing)))
-        raise ValueError(f"this is no table of compare: it has no column {names}.")
+        raise InputError(
+            "not_a_comparison",
+            "this is no table of compare: it has no column {columns}.",
+            columns=", ".join(map(repr, sorted(missing))),
+        )
     # A table read back from a file has lost its empty texts.
     texts = {c: table[c].astype(object) for c in ("error", "ineligible") if c in table}
     table = table.assign(ineligible="").assign(**{c: t.fillna("") for c, t in texts.items()})
