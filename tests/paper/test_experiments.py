@@ -26,6 +26,7 @@ from evenhand.paper.experiments._claims import (
     RIDGE,
     VERDICTS,
     claims_markdown,
+    claims_texts,
     judge,
     means,
 )
@@ -585,6 +586,13 @@ def test_the_documentation_has_the_claims_of_the_code():
     for name, experiment in EXPERIMENTS.items():
         assert experiment.caption in text
         assert (path.parent / f"{name}.png").exists()
+
+
+def test_every_claim_that_is_written_down_has_a_test():
+    written = [*claims_texts().values(), claims_texts()["discovery"]]  # of two encodings
+    assert sum(len(text["claims"]) for text in written) == sum(
+        len(experiment.claims) for experiment in EXPERIMENTS.values()
+    )
 
 
 def test_public_names():

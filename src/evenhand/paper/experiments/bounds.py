@@ -9,7 +9,7 @@ import pandas as pd
 from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import modified, normal, power_schedule
 from evenhand.paper import theory
-from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows
+from evenhand.paper.experiments._claims import Cell, Finding, Rows, experiment
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, READINGS, iterations, problem, split
 
@@ -203,70 +203,19 @@ def _steps(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(text, bool(first and low["k_L1"] >= 1))
 
 
-BOUNDS = Experiment(
-    name="theory",
-    title="The theorems' bounds beside measured runs",
+BOUNDS = experiment(
+    "theory",
     cells=cells,
     run=run,
     draw=draw,
-    caption=(
-        "Adult (`coarse`), training part, modified update from zero, constants measured along the "
-        "run. Algorithm 1 with the learning rates of its theorem, α = t^−0.25; Algorithm 2 with "
-        "its theorem's constant α = max(1/L₁, 1/L₂) (corrected: AGD+). R_F is against what the "
-        "fairness objective cannot exceed, R_C against the least loss. Bounds are the paper's in "
-        "the printed readings and the mended ones in the corrected. Logarithmic scale."
-    ),
-    claims=(
-        Claim(
-            "Theorem 6.2: the fairness regret of Algorithm 1 falls below ε in T(ε) iterations",
-            "Section 6.2.1",
-            "measured R_F(t) at most the bound, at every t of a run with the theorem's rates "
-            "(vacuous: the bound never falls below the regret at the start)",
-            partial(_under, method=NGD, loss="F"),
-        ),
-        Claim(
-            "Assumed: the fairness objective is concave in w and u together, which the proofs use",
-            "Sections 6.1, 6.2",
-            "it does not hold if L_F at w = 0, u = 0 is below the mean of its values at two points "
-            "±x",
-            _concave,
-        ),
-        Claim(
-            "Assumed: a finite G bounds the gradients' norms by each other",
-            "Definition 6.1",
-            "neither gradient is 0 where the other is not, at the start w = 0, u = 0",
-            _bounded,
-        ),
-        Claim(
-            "Theorem 6.3: fairness costs at least the stated loss",
-            "Section 6.2.1",
-            "measured R_C after the run of Algorithm 1 at least the paper's expression",
-            _price,
-        ),
-        Claim(
-            "Theorem 6.4: AGD+ converges at the stated rate",
-            "Section 6.2.2",
-            "AGD+ on the classification loss alone, without noise: R_C(t) at most "
-            "½‖w₀ − w*‖²/A_t at every t (test added after the first full run)",
-            partial(_under, method=ALONE, loss="C"),
-        ),
-        Claim(
-            "The step sizes of Algorithm 2 suit both losses",
-            "Section 6.2.2",
-            "a_t ≤ 1/L₁, and αa_t ≤ 1/L₂, which needs L₁ ≥ 1 (test added after the first full run)",
-            _steps,
-        ),
-        Claim(
-            "Theorem 6.5: Algorithm 2's classification regret is below its bound",
-            "Section 6.2.2",
-            "measured R_C(t) at most the bound, at every t",
-            partial(_under, method=AGD, loss="C"),
-        ),
-        Claim(
-            "Theorem 6.5: Algorithm 2's fairness regret is below its bound",
-            "Section 6.2.2",
-            "measured R_F(t) at most the bound, at every t",
-            partial(_under, method=AGD, loss="F"),
-        ),
-    ),
+    tests={
+        "fairness_regret": partial(_under, method=NGD, loss="F"),
+        "concave": _concave,
+        "bounded": _bounded,
+        "price": _price,
+        "agd_plus": partial(_under, method=ALONE, loss="C"),
+        "steps": _steps,
+        "agd_classification": partial(_under, method=AGD, loss="C"),
+        "agd_fairness": partial(_under, method=AGD, loss="F"),
+    },
 )

@@ -8,7 +8,15 @@ import pandas as pd
 
 from evenhand.datasets import Split
 from evenhand.models.classifier import FairClassifier
-from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows, dagger, means
+from evenhand.paper.experiments._claims import (
+    Cell,
+    Experiment,
+    Finding,
+    Rows,
+    dagger,
+    experiment,
+    means,
+)
 from evenhand.paper.experiments._draw import ALL, draw_over_rho
 from evenhand.paper.experiments._fits import (
     ADULT,
@@ -78,11 +86,6 @@ def run_discovery(rho: float, seed: int, encoding: str) -> Rows:
         "Celis": CelisClassifier(notion, tau=TAU),
     }
     return _run(split(rho, seed, encoding), DISCOVERY, others, "false_discovery_rate")
-
-
-def draw(table: pd.DataFrame, rate: str = "test statistical rate") -> Any:
-    """Columns are readings of ours, with the same peers in each."""
-    return draw_over_rho(table, ["test accuracy", rate], missing=True)
 
 
 PARITY_PEERS = ("Zafar", "Zhang", "Celis")
@@ -189,112 +192,38 @@ def _discovery(encoding: str) -> Experiment:
     def encoded(quick: bool) -> list[Cell]:
         return [cell | {"encoding": encoding} for cell in cells(quick)]
 
-    return Experiment(
-        name=f"discovery_{encoding}",
-        title=f"False discovery over the correlation, τ = 0.9, encoding {encoding}",
+    return experiment(
+        f"discovery_{encoding}",
         cells=encoded,
         run=run_discovery,
-        draw=partial(draw, rate="test false discovery ratio"),
-        caption=(
-            "Test data; the ratio of the groups' false discovery rates. Ours: AGD modified with "
-            "τ = 0.9, which the paper's comparison has throughout, in three readings (corrected: "
-            "from the unconstrained optimum, μ = 1), and evenhand's defaults. Zafar in its "
-            "covariance form, covariance 0, which knows nothing of false discoveries; Zhang with "
-            "the adversary for equalised odds; Celis for false discovery with τ = 0.9. A cross at "
-            "the foot: there are runs without a ratio, because a group has nobody predicted "
-            "positive; lines are over the others."
+        draw=partial(
+            draw_over_rho, rows=["test accuracy", "test false discovery ratio"], missing=True
         ),
         needs=("cvxpy",),
-        claims=(
-            Claim(
-                f"The false discovery ratio is higher than the others' ({encoding})",
-                "Section 5.4, Section 7.2, Figure 6",
-                "mean test ratio above every rival's at more than half of the ρ",
-                _higher_ratio,
-            ),
-            Claim(
-                f"The false discovery ratio is high in most cases ({encoding})",
-                "Section 7.2",
-                "mean test ratio at least 0.8 at more than half of the ρ",
-                _high_ratio,
-            ),
-            Claim(
-                f"Zhang's or Zafar's runs fail or call nobody positive at a few ρ ({encoding})",
-                "Figure 6, caption",
-                "a run of either, after Zhang and Zafar as implemented here, that fails or has no "
-                "positives (test added after the first full run)",
-                _some_fail,
-                one_reading=True,
-            ),
-            Claim(
-                f"Its accuracy is comparable for most, slightly lower for other data ({encoding})",
-                "Section 5.4, Section 7.2",
-                "within 0.03 of the most accurate rival at more than half of the ρ, and within 0.1 "
-                "at all",
-                _comparable,
-            ),
-        ),
+        section="discovery",
+        words={"encoding": encoding},
+        tests={
+            "higher_ratio": _higher_ratio,
+            "high_ratio": _high_ratio,
+            "some_fail": _some_fail,
+            "comparable": _comparable,
+        },
     )
 
 
-RIVALS = Experiment(
-    name="rivals",
-    title="State of the art over the correlation, τ = 0.9",
+RIVALS = experiment(
+    "rivals",
     cells=cells,
     run=run,
-    draw=draw,
-    caption=(
-        "Test data. Ours: AGD modified with τ = 0.9 in three readings, and evenhand's "
-        "defaults. Zafar in its covariance form, covariance 0; Zhang with the demographic-parity "
-        "adversary, and with that for equalised odds, weight 0.3; Celis with τ = 0.9. All are "
-        "fitted once. A cross at the foot: there are runs without a rate, because they call "
-        "nobody positive or failed; lines are over the others."
-    ),
+    draw=partial(draw_over_rho, rows=["test accuracy", "test statistical rate"], missing=True),
     needs=("cvxpy",),
-    claims=(
-        Claim(
-            "At τ = 0.9 the statistical rate is higher than or comparable with the three "
-            "others' for every ρ",
-            "Section 5.4, Figure 3",
-            "mean test rate at least that of Zafar, of Zhang (demographic parity) and of Celis "
-            "less 0.05, at every ρ",
-            _fairer,
-        ),
-        Claim(
-            "The loss of accuracy is small",
-            "Section 5.4, Figure 3",
-            "test accuracy of the most accurate of Zafar, Zhang (demographic parity) and Celis "
-            "less ours, mean over ρ, at most 0.03",
-            _small_loss,
-        ),
-        Claim(
-            "The accuracy is comparable with the others' or better",
-            "Abstract",
-            "test accuracy at least that of the most accurate of the same three less 0.01, at "
-            "every ρ (test added after the first full run)",
-            _accurate,
-        ),
-        Claim(
-            "A method that is a regulariser may fail on adversarial data",
-            "Section 2",
-            "Zafar with covariance 0 has a mean test rate below 0.8 at some ρ (test added after "
-            "the first full run)",
-            _regulariser_fails,
-            one_reading=True,
-        ),
-        Claim(
-            "Where our rate is smaller than a rival's, our accuracy is higher",
-            "Section 5.4",
-            "so at every ρ and for every rival whose mean test rate is above ours",
-            _made_good,
-        ),
-        Claim(
-            "Zhang calls nobody positive at the three largest ρ",
-            "Figure 3, caption",
-            "no positives in any run at ρ ≥ 0.65, with either adversary of ours after Zhang",
-            _zhang_fails,
-            one_reading=True,
-        ),
-    ),
+    tests={
+        "fairer": _fairer,
+        "small_loss": _small_loss,
+        "accurate": _accurate,
+        "regulariser_fails": _regulariser_fails,
+        "made_good": _made_good,
+        "zhang_fails": _zhang_fails,
+    },
 )
 DISCOVERY_FULL, DISCOVERY_COARSE = _discovery("full"), _discovery("coarse")
