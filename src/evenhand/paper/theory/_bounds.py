@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand._extras import documented
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS
@@ -120,6 +121,7 @@ def fairness_bound(
     return np.asarray(1 / (1 / (k.L * k.D**2) + alpha**2 * power / (p * beta)))
 
 
+@documented(fairness_bound.__doc__)
 def fairness_iterations(
     epsilon: Any, k: Constants, *, c: float, alpha: float = 1.0, reading: str = "corrected"
 ) -> FloatArray:
@@ -139,7 +141,6 @@ def fairness_iterations(
     epsilon : array-like
         Targets, positive.
     k, c, alpha, reading
-        As in :func:`fairness_bound`.
 
     Returns
     -------
@@ -160,6 +161,7 @@ def fairness_iterations(
         return np.asarray((1 + p * 4 * start * spread / alpha**2 * inverse) ** (1 / p) - 1)
 
 
+@documented(fairness_bound.__doc__)
 def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -> FloatArray:
     r"""Bracket of the recursion behind the price of fairness: the loss falls only if positive.
 
@@ -179,10 +181,7 @@ def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -
     ----------
     delta : array-like
         Least regret assumed, positive.
-    k : Constants
-        The constants.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which form.
+    k, reading
 
     Returns
     -------
@@ -196,6 +195,7 @@ def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -
     return np.asarray(1 / k.R**2 - 2 * k.G * k.G_C**2 / square)
 
 
+@documented(fairness_bound.__doc__)
 def price_expression(t: Any, k: Constants, *, c: float, reading: str = "corrected") -> FloatArray:
     r"""Give the paper's expression for :math:`R_C(t) = L_C(w_t) - \min L_C` in Algorithm 1.
 
@@ -210,14 +210,7 @@ def price_expression(t: Any, k: Constants, *, c: float, reading: str = "correcte
 
     Parameters
     ----------
-    t : array-like
-        Iterations done.
-    k : Constants
-        The constants.
-    c : float
-        Exponent of the schedule, 0 ≤ c < ½.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which radius.
+    t, k, c, reading
 
     Returns
     -------
@@ -230,6 +223,7 @@ def price_expression(t: Any, k: Constants, *, c: float, reading: str = "correcte
     return np.asarray(1 / (1 / start + power / (8 * start * (1 + k.G**2) * (1 - c))))
 
 
+@documented(fairness_bound.__doc__)
 def price_of_fairness(
     epsilon: Any, k: Constants, *, c: float, delta: float = 0.0, reading: str = "corrected"
 ) -> FloatArray:
@@ -249,7 +243,6 @@ def price_of_fairness(
     epsilon : array-like
         How near the optimum of :math:`L_F`.
     k, c, reading
-        As in :func:`price_expression`.
     delta : float, default=0.0
         How near the minimum of :math:`L_C` plain gradient descent is after as many iterations; at
         most :math:`2R\,G_C\sqrt{G}` (printed :math:`2D\sqrt{G_C G}`).
@@ -289,6 +282,7 @@ def bregman(a: FloatArray, b: FloatArray, *, reading: str = "corrected") -> floa
     return float(0.5 * (a @ a) + 0.5 * (b @ b) - factor * (a @ b))
 
 
+@documented(fairness_bound.__doc__)
 def agd_classification_bound(
     total: Any,
     k: Constants,
@@ -313,14 +307,12 @@ def agd_classification_bound(
     ----------
     total : array-like
         :math:`A_t`, the ``total`` of the run's iterations.
-    k : Constants
-        The constants.
+    k
     alpha : float
         The constant α; of a falling schedule the first.
     distance : float, optional
         :func:`bregman` of :math:`w_0` and :math:`w^*`; by default :math:`\tfrac12R^2`.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which noise.
+    reading
 
     Returns
     -------
@@ -333,6 +325,7 @@ def agd_classification_bound(
     return np.asarray(distance / np.asarray(total, dtype=np.float64) + k.R * noise)
 
 
+@documented(agd_classification_bound.__doc__)
 def agd_fairness_bound(
     total: Any,
     k: Constants,
@@ -358,16 +351,12 @@ def agd_fairness_bound(
 
     Parameters
     ----------
-    total : array-like
-        :math:`A_t`, the ``total`` of the run's iterations.
-    k : Constants
-        The constants.
+    total, k
     alpha : float
         The constant α; of a falling schedule the last.
     distance : float, optional
         :func:`bregman` of start and optimum, w and u together; by default :math:`\tfrac12D^2`.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which form.
+    reading
 
     Returns
     -------
