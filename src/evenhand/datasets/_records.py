@@ -73,7 +73,7 @@ class Dataset:
     name, title, loader : str
         Short name, full name, the function that gives it.
     what : str
-        What a row is and what is asked.
+        What a row is and what is to be predicted.
     rows : int
         Rows of the table.
     label, favourable, outcome : str, str or int, str
@@ -83,7 +83,7 @@ class Dataset:
     numbers, categories : tuple of str
         Columns that are inputs; a chosen sensitive attribute's is not, unless asked for.
     left_out : mapping of str to str
-        Columns of the source that are no inputs, and why.
+        Columns of the source that are not inputs, and why.
     creators, publisher, licence, attribution, changes : str
         Where the data come from, on what terms, and what was done to them.
     archive : Archive

@@ -78,7 +78,7 @@ def encoded_split(
     dataset : Bunch
         What a loader returns: ``data``, ``target``, ``sensitive_features``, ``encoder``.
     target : array-like of shape (n_samples,), optional
-        Labels to use instead, such as those of :func:`with_correlation`.
+        Labels to use instead, such as :func:`with_correlation` gives.
     test_size : float, default=0.3
         Share of the test part.
     random_state : int, RandomState or None, default=None

@@ -156,7 +156,7 @@ class _Draw(NamedTuple):
 
 
 def _draw(seed: int, block: int, share: float) -> _Draw:
-    """Draw a whole block: everything, whatever is asked for, so that no option moves another."""
+    """Draw every random number of a block, so that no option changes what another one draws."""
     adult = _population()
     random = np.random.default_rng([seed, block])
     row = random.integers(0, len(adult.y), size=_BLOCK)
@@ -216,16 +216,16 @@ def make_census(
     r"""Make an Adult-like table of any size, for work on scale and on populations.
 
     Rows are drawn with replacement from Adult's 45,222 complete rows: a fixed distribution that can
-    be sampled without limit, whose marginals and correlations are Adult's, among them that of label
-    and sex, 0.2158. It knows nothing of people beyond those rows. With ``jitter``, age and hours
-    per week are spread evenly over ±½ around their whole numbers, so that rows are not alike;
+    be sampled without limit, whose marginals and correlations are Adult's, among them 0.2158
+    between label and sex. It knows nothing of people beyond those rows. With ``jitter``, age and
+    hours per week are spread evenly over ±½ around their whole numbers, so that rows are not alike;
     rounded, they are Adult's again.
 
     With ``rho``, each label is replaced by the row's sex (1 for Male) with a probability q that
     makes the population's correlation equal to ``rho``; inputs and sex are untouched.
 
     A row is a function of the seed and of its number alone: the first rows of a larger table are
-    the smaller table, and :func:`census_chunks` gives the same rows piece by piece.
+    the smaller table, and :func:`census_chunks` gives the same rows chunk by chunk.
 
     Parameters
     ----------
@@ -292,16 +292,17 @@ def census_chunks(
     sparse: bool = False,
     random_state: Any = None,
 ) -> Iterator[tuple[Any, NDArray[np.int8], pd.Series]]:
-    """Rows of :func:`make_census` piece by piece, no more than a piece in memory.
+    """Rows of :func:`make_census` chunk by chunk, with one chunk in memory at a time.
 
     Parameters
     ----------
     n_rows : int
         Rows in all.
     chunk_rows : int, default=262144
-        Rows of a piece; the rows themselves do not depend on it.
+        Rows of a chunk; the rows themselves do not depend on it.
     start : int, default=0
-        Number of the first row: parts of one table can be made apart, and a table continued.
+        Number of the first row: several processes can make chunks of one table, and a table can
+        be continued.
     rho, jitter, sparse, random_state
         As in :func:`make_census`.
 

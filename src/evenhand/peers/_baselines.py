@@ -1,4 +1,4 @@
-"""What a comparison needs beside the published methods: the ends of the scale, simple remedies."""
+"""Baselines of a comparison: accuracy alone, fairness alone, a constant, and simple remedies."""
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -228,11 +228,11 @@ def best_pair(a: Curve, b: Curve, target: Target) -> tuple[int, int, bool]:
     # A ratio of exactly τ may be a rounding below it.
     start = np.searchsorted(sorted_b, tau * rate_a * (1 - 1e-12), side="left")
     stop = np.searchsorted(sorted_b, rate_a / tau * (1 + 1e-12), side="right")
-    found = np.flatnonzero(stop > start)
-    if len(found):
-        partner = order[_range_argmax(right_b[order], start[found], stop[found])]
-        best = int(np.argmax(right_a[found] + right_b[partner]))
-        return int(found[best]), int(partner[best]), True
+    paired = np.flatnonzero(stop > start)
+    if len(paired):
+        partner = order[_range_argmax(right_b[order], start[paired], stop[paired])]
+        best = int(np.argmax(right_a[paired] + right_b[partner]))
+        return int(paired[best]), int(partner[best]), True
     near = np.searchsorted(sorted_b, rate_a)
     i = np.concatenate([np.arange(len(rate_a))] * 2)
     j = order[np.clip(np.concatenate([near - 1, near]), 0, len(order) - 1)]

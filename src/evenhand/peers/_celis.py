@@ -103,7 +103,7 @@ class _Game:
             key = mass.round(12).tobytes()
             number = self._known.setdefault(key, len(self.rules))
             if number == len(self.rules):
-                # Between the two parts, away from both: rounding may not move a row across it.
+                # Halfway between chosen and other scores: rounding may not move a row across.
                 if chosen.any() and not chosen.all():
                     cut = float(score[chosen].min() + score[~chosen].max()) / 2
                 self.rules.append(_Rule(combination, cut))
@@ -116,20 +116,20 @@ class _Game:
         """Conditions that rates are within [low, high], as rows c and d of c·m + d ≥ 0.
 
         A rate is a fraction whose two parts are affine in m, so low ≤ top / bottom ≤ high is
-        linear after multiplication. A share of positives in each group is asked for as well: a
+        linear after multiplication. A share of positives in each group is required as well: a
         group without any would meet both, with a rate that is not defined.
         """
         slopes, offsets = [], []
         for j in range(2):
             total = max(float(self.mass[2 * j : 2 * j + 2].sum()), np.finfo(np.float64).tiny)
-            parts = []
+            fraction = []
             for cells in (self.rate.numerator, self.rate.denominator):
                 slope, offset = np.zeros(4), 0.0
                 for y, prediction in cells:
                     slope[2 * j + y] += 1 if prediction else -1
                     offset += 0.0 if prediction else self.mass[2 * j + y]
-                parts.append((slope, offset))
-            (top, top_0), (bottom, bottom_0) = parts
+                fraction.append((slope, offset))
+            (top, top_0), (bottom, bottom_0) = fraction
             positive = np.repeat([j == 0, j == 1], 2).astype(np.float64)
             for c, d in (
                 (top - low * bottom, top_0 - low * bottom_0),
@@ -157,20 +157,20 @@ class _Game:
         n_met = len(offsets)
         multipliers = np.zeros(n_met) if start is None else start
         best, combination = self.dual(multipliers, slopes, offsets)
-        # Rules far from the best Lagrangian have no part in the optimum, or are met again.
+        # Rules far from the best Lagrangian do not matter to the optimum, or are met again.
         used = np.argsort(np.array(self.positive) @ -combination, kind="stable")[:MAX_START]
         used = used.tolist()
-        found: Any = None
+        mixture: Any = None
         for _ in range(MAX_ROUNDS):
             if best < floor:
                 return None
             met = self.respond(combination)
-            if not set(met) - set(used) and found is not None:
+            if not set(met) - set(used) and mixture is not None:
                 break
             used += sorted(set(met) - set(used))
             masses = np.array([self.positive[i] for i in used])
             # The best mixture of the rules in use; what is missing is paid for.
-            found = linprog(
+            mixture = linprog(
                 np.append(-(masses @ GAIN), np.full(n_met, MAX_MULTIPLIER)),
                 A_ub=np.hstack([-(masses @ slopes.T + offsets).T, -np.eye(n_met)]),
                 b_ub=np.zeros(n_met),
@@ -178,16 +178,16 @@ class _Game:
                 b_eq=[1.0],
                 method="highs-ds",
             )
-            if found.x is None:
+            if mixture.x is None:
                 return None
-            value = float(self.mass[0] + self.mass[2] - found.fun)
-            multipliers = np.maximum(0, -found.ineqlin.marginals)
+            value = float(self.mass[0] + self.mass[2] - mixture.fun)
+            multipliers = np.maximum(0, -mixture.ineqlin.marginals)
             bound, combination = self.dual(multipliers, slopes, offsets)
             best = min(best, bound)
             if best - value <= GAP:
                 met = self.respond(combination)
                 break
-        feasible = float(found.x[-n_met:].sum()) <= FEASIBLE
+        feasible = float(mixture.x[-n_met:].sum()) <= FEASIBLE
         return _Interval(low, high, value, multipliers, met[0], feasible)
 
     def explore(self, tau: float, epsilon: float) -> list[_Interval]:
@@ -208,7 +208,7 @@ class _Game:
         return [interval for interval in solved if interval.feasible]
 
     def measured(self) -> tuple[FloatArray, FloatArray]:
-        """Accuracy and rate of every rule met, by the rows' labels; NaN if it is no answer."""
+        """Accuracy and rate of every rule met, by the rows' labels; NaN if it is ineligible."""
         counts = _counts(np.array(self.positive_count), self.count)
         accuracy = counts[..., [0, 1], [0, 1]].sum(axis=(-2, -1)) / self.count.sum()
         share = RATES["selection_rate"].per_group(counts)
@@ -251,7 +251,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     The score is :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`, and ``predict_proba`` is half of one
     plus the score, cut off at 0 and 1: above one half where the prediction is positive. Where no
-    constraint binds it is the estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is no
+    constraint binds it is the estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is not a
     frequency. Row weights are for an ``estimator`` that takes any.
 
     Parameters
@@ -351,8 +351,8 @@ class CelisClassifier(TargetPeer, ScorePeer):
             tried.append(target)
             if not intervals:
                 break
-            found = rate[max(intervals, key=lambda s: s.accuracy).rule]
-            target = float(np.clip(target + self.tau - found, self.epsilon, 1.0))
+            measured = rate[max(intervals, key=lambda s: s.accuracy).rule]
+            target = float(np.clip(target + self.tau - measured, self.epsilon, 1.0))
             if not min(abs(target - t) for t in tried) >= LEAST_MOVE:  # NaN ends it too
                 break
         reaches = np.array([self._target.reached(value) for value in rate])

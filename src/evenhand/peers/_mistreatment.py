@@ -150,11 +150,11 @@ class ZafarMistreatmentClassifier(LinearPeer):
                 trouble = str(error).rstrip(".")
                 break
             penalty = min(penalty * PENALTY_GROWTH, MAX_PENALTY)
-            found = np.abs(covariances(w))
+            sizes = np.abs(covariances(w))
             points.append(w)
-            beyond.append(np.maximum(0, found - self.bound_).sum())
+            beyond.append(np.maximum(0, sizes - self.bound_).sum())
             losses.append(problem.loss(w))
-            feasible.append(bool(np.all(found <= allowed)))
+            feasible.append(bool(np.all(sizes <= allowed)))
             still = abs(losses[-1] - losses[-2]) <= self.tol * losses[-1]
             converged = still and (feasible[-1] or penalty == MAX_PENALTY)
             if converged and not feasible[-1]:

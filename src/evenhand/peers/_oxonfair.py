@@ -17,7 +17,7 @@ from evenhand.peers._docs import adapter_docs
 
 
 def _group_metric(metrics: Any, rate: Rate) -> Any:
-    """Give a rate as OxonFair's kind of metric; empty denominators count as 1, as they do there."""
+    """Give a rate as a metric of OxonFair's; empty denominators count as 1, as they do there."""
 
     def value(TP: Any, FP: Any, FN: Any, TN: Any) -> Any:
         cells = {(0, 0): TN, (0, 1): FP, (1, 0): FN, (1, 1): TP}
@@ -32,23 +32,23 @@ class _InferredGroups:
     """Group of each row as a classifier guesses it: one column a group, and one for doubt.
 
     Only columns that occur in the training data are kept, because OxonFair fails on one without
-    rows; a later row of such a kind goes to the most frequent one.
+    rows; a later row with such a guess goes to the most frequent one.
     """
 
     def __init__(self, model: Any, doubt: float, X: FloatArray) -> None:
         self.model, self.doubt = model, doubt
-        self.kinds, count = np.unique(self._kind(X), return_counts=True)
+        self.guesses, count = np.unique(self._guess(X), return_counts=True)
         self.common = int(np.argmax(count))
 
-    def _kind(self, X: FloatArray) -> NDArray[np.intp]:
+    def _guess(self, X: FloatArray) -> NDArray[np.intp]:
         proba = np.asarray(self.model.predict_proba(X))
         return np.where(proba.max(axis=1) < self.doubt, -1, proba.argmax(axis=1))
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        kind = self._kind(X)
-        column = np.clip(np.searchsorted(self.kinds, kind), 0, len(self.kinds) - 1)
-        column = np.where(self.kinds[column] == kind, column, self.common)
-        return np.eye(len(self.kinds))[column]
+        guess = self._guess(X)
+        column = np.clip(np.searchsorted(self.guesses, guess), 0, len(self.guesses) - 1)
+        column = np.where(self.guesses[column] == guess, column, self.common)
+        return np.eye(len(self.guesses))[column]
 
 
 @dataclass(eq=False, repr=False)

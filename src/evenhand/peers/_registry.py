@@ -46,7 +46,7 @@ class PeerRecord:
     path : mapping of str to sequence, default={}
         At most one parameter of the estimator and the values to try.
     notions : tuple of str, optional
-        The notions it can be asked for; all by default.
+        The notions it can be fitted for; all by default.
     packages : tuple of str, default=()
         Packages beside evenhand's own requirements whose versions matter.
     """
@@ -63,7 +63,8 @@ _PARITY = ("statistical_parity",)
 _ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
 _ZHANG = {"statistical_parity": "demographic_parity"}
 
-# All are chosen by the rate on the training part itself: a margin would compare rules, not methods.
+# All are chosen by the rate on the training part itself: with a margin for evenhand alone, rules of
+# choice would be compared, not peers.
 _ALIKE: dict[str, Any] = {"confidence": None}
 
 PEERS: dict[str, PeerRecord] = {
@@ -137,11 +138,9 @@ def _takes_groups(estimator: Any) -> bool:
     return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
 
 
-def _as_record(name: str, method: Any) -> PeerRecord:
+def _as_record(name: str, peer: Any) -> PeerRecord:
     """Take a record as it is, an estimator as the answer to any notion and seed."""
-    return (
-        method if isinstance(method, PeerRecord) else PeerRecord(name, lambda notion, seed: method)
-    )
+    return peer if isinstance(peer, PeerRecord) else PeerRecord(name, lambda notion, seed: peer)
 
 
 def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:

@@ -132,12 +132,12 @@ class LogisticProgram:
         )
 
     def fair(self, bound: float) -> FloatArray:
-        """Weights of least loss among those of a covariance within the bound."""
+        """Weights of least loss whose covariance is within the bound."""
         self.bound.value = bound
         return self.solve(self._fair)
 
     def accurate(self, bound: float) -> FloatArray:
-        """Weights of least covariance among those of a loss within the bound."""
+        """Weights of least covariance whose loss is within the bound."""
         self.bound.value = self.factor * bound
         return self.solve(self._accurate)
 

@@ -157,7 +157,7 @@ class Verdict:
             "place": self.claim.place,
             "criterion": self.claim.criterion,
             "experiment": self.experiment,
-            "findings": {name: found._asdict() for name, found in self.findings.items()},
+            "findings": {name: finding._asdict() for name, finding in self.findings.items()},
             "verdict": self.verdict,
         }
 
@@ -213,13 +213,13 @@ def _cell(text: str) -> str:
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """Count the verdicts, in words."""
-    found = [v.verdict for v in verdicts]
-    words = [f"{found.count(name)} {name}" for name in VERDICTS if name in found]
+    names = [v.verdict for v in verdicts]
+    words = [f"{names.count(name)} {name}" for name in VERDICTS if name in names]
     plural = [
         text if text.startswith("1 ") else text.replace(" holds", " hold").replace(" does", " do")
         for text in words
     ]
-    return f"{len(found)} claims: {', '.join(plural)}"
+    return f"{len(names)} claims: {', '.join(plural)}"
 
 
 def claims_markdown(

@@ -129,8 +129,8 @@ def reproduce(
         earlier = None if name in tables else finished(experiment, folder, quick=quick)
         if earlier is not None:
             tables[name] = earlier
-    known = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
-    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in known)
+    finished_ones = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
+    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in finished_ones)
     command = "evenhand reproduce" + " --quick" * quick
     notes = [
         f"Splits are 70/30, stratified on label and group; {SEEDS} seeds. {SETTINGS}",
@@ -138,9 +138,9 @@ def reproduce(
     ]
     if quick:
         notes.insert(0, "**A quick run: one seed, few correlations. A look, not a result.**")
-    text = claims_markdown(verdicts, known, notes)
-    # A part never takes the place of the whole.
-    file = "claims.md" if len(known) == len(EXPERIMENTS) else "claims-partial.md"
+    text = claims_markdown(verdicts, finished_ones, notes)
+    # The claims of some experiments never overwrite the claims of all.
+    file = "claims.md" if len(finished_ones) == len(EXPERIMENTS) else "claims-partial.md"
     write_atomically(folder / file, lambda handle: handle.write(text.encode()))
     names = {experiment.name for experiment in chosen}
     return [verdict for verdict in verdicts if verdict.experiment in names]

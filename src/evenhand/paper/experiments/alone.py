@@ -21,14 +21,14 @@ def cells(quick: bool) -> list[Cell]:
     return [*(cell | {"share_of_women": 0.0} for cell in grid_of(quick)), *few]
 
 
-def _thin(part: Split, share: float, seed: int) -> Split:
-    """Keep so many of the training part's women that they are a share of its rows."""
-    women = np.flatnonzero(part.z_train == "Female")
-    men = np.flatnonzero(part.z_train != "Female")
+def _thin(data: Split, share: float, seed: int) -> Split:
+    """Drop training rows of women until women are the given share of the training rows."""
+    women = np.flatnonzero(data.z_train == "Female")
+    men = np.flatnonzero(data.z_train != "Female")
     n = round(share / (1 - share) * len(men))
     kept = np.sort(np.append(men, np.random.default_rng(seed).permutation(women)[:n]))
-    train = (value.iloc[kept] for value in (part.X_train, part.y_train, part.z_train))
-    return part._replace(**dict(zip(("X_train", "y_train", "z_train"), train, strict=True)))
+    train = (value.iloc[kept] for value in (data.X_train, data.y_train, data.z_train))
+    return data._replace(**dict(zip(("X_train", "y_train", "z_train"), train, strict=True)))
 
 
 def run(rho: float, seed: int, share_of_women: float) -> Rows:
@@ -36,15 +36,15 @@ def run(rho: float, seed: int, share_of_women: float) -> Rows:
 
     ``share_of_women`` is their share of the training rows; 0: as it is.
     """
-    part = split(rho, seed)
+    data = split(rho, seed)
     if share_of_women:
-        part = _thin(part, share_of_women, seed)
+        data = _thin(data, share_of_women, seed)
     rows = []
     for reading in READINGS:
         for name, mu in ((BOTH, 10.0), (ALONE_, 0.0)):
-            model = fit(part, reading, "AGD", mu=mu, n_iterates=1)
-            found = measure_last(model, part.X_test, part.y_test, part.z_test)
-            rows.append({"reading": reading, "name": name} | found)
+            model = fit(data, reading, "AGD", mu=mu, n_iterates=1)
+            measured = measure_last(model, data, "test")
+            rows.append({"reading": reading, "name": name} | measured)
     return rows
 
 

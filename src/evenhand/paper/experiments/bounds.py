@@ -33,8 +33,8 @@ def run(reading: str, seed: int) -> Rows:
     A first run of Algorithm 1 gives the L and G that its learning rates need, and the L₂ of
     Algorithm 2's α. What is known of the assumptions is in every row.
     """
-    part = split(ADULT, seed, "coarse")
-    oracle = problem(part.X_train, part.y_train, part.z_train, reading)
+    data = split(ADULT, seed, "coarse")
+    oracle = problem(data.X_train, data.y_train, data.z_train, reading)
     reads = READINGS[reading]["reading"]
     least, fair = theory.minimum_loss(oracle), theory.fair_optimum(oracle)
     optima: dict[str, Any] = {"w_optimum": least.w, "fair": (fair.w, fair.u)}
@@ -154,30 +154,30 @@ def draw(table: pd.DataFrame) -> Any:
 
 
 def _series(table: pd.DataFrame, reading: str, method: str, loss: str) -> pd.DataFrame:
-    part = table[(table["reading"] == reading) & (table["method"] == method)]
-    return part[part["loss"] == loss]
+    rows = table[(table["reading"] == reading) & (table["method"] == method)]
+    return rows[rows["loss"] == loss]
 
 
 def _facts(table: pd.DataFrame, reading: str, method: str = NGD) -> pd.DataFrame:
     """One row for each seed, with the constants of a method's run."""
-    part = table[(table["reading"] == reading) & (table["method"] == method)]
-    return part.drop_duplicates("seed")
+    rows = table[(table["reading"] == reading) & (table["method"] == method)]
+    return rows.drop_duplicates("seed")
 
 
 def _under(table: pd.DataFrame, reading: str, *, method: str, loss: str) -> Finding:
-    part = _series(table, reading, method, loss)
-    last = part[part["t"] == part["t"].max()]
+    rows = _series(table, reading, method, loss)
+    last = rows[rows["t"] == rows["t"].max()]
     text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
-    if last["bound"].min() >= part[part["t"] == part["t"].min()]["measured"].max():
+    if last["bound"].min() >= rows[rows["t"] == rows["t"].min()]["measured"].max():
         text += ", vacuous"
     if (method, loss) == (NGD, "F"):
         text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
-    return Finding(text, bool((part["measured"] <= part["bound"]).all()))
+    return Finding(text, bool((rows["measured"] <= rows["bound"]).all()))
 
 
 def _price(table: pd.DataFrame, reading: str) -> Finding:
-    part = _series(table, reading, NGD, "C")
-    last = part[part["t"] == part["t"].max()]
+    rows = _series(table, reading, NGD, "C")
+    last = rows[rows["t"] == rows["t"].max()]
     text = f"measured {last['measured'].mean():.2g}, said to be at least {last['bound'].mean():.2g}"
     return Finding(text, bool((last["measured"] >= last["bound"]).all()))
 

@@ -28,15 +28,15 @@ def cells(quick: bool) -> list[Cell]:
 def run(data: str, seed: int) -> Rows:
     r"""Rate, and how the gradients lie, at every iteration of NGD with either update.
 
-    ``cosine`` is that of the angle between :math:`g_C` and :math:`g_F`; ``away`` says whether the
-    direction d goes down in the fairness objective, :math:`\langle g_F, d\rangle > 0`;
+    ``cosine`` is the cosine of the angle between :math:`g_C` and :math:`g_F`; ``away`` says
+    whether the direction d goes down in the fairness objective, :math:`\langle g_F, d\rangle > 0`;
     ``identity`` is the relative error of :math:`\langle g_F, d\rangle = -\alpha\|g_F\|^2`.
     """
     if data == EXAMPLE:
         X, y, z = make_counterexample(random_state=seed, return_X_y_z=True)
     else:
-        part = split(ADULT, seed)
-        X, y, z = part.X_train, part.y_train, part.z_train
+        adult = split(ADULT, seed)
+        X, y, z = adult.X_train, adult.y_train, adult.z_train
     rate = RATES["selection_rate"]
     rows = []
     for reading in READINGS:
@@ -68,9 +68,9 @@ def draw(table: pd.DataFrame) -> Any:
     figure, axes = grid(list(_ROWS.values()), list(READINGS))
     example = table[table["data"] == EXAMPLE]
     for j, reading in enumerate(READINGS):
-        part = example[example["reading"] == reading]
+        rows = example[example["reading"] == reading]
         for k, what in enumerate(("rate", "cosine")):
-            lines(axes[k][j], part, "iteration", what, "name", every=20)
+            lines(axes[k][j], rows, "iteration", what, "name", every=20)
         axes[0][j].set_ylim(0, 1.02)
         axes[0][j].axhline(0.8, color="0.4", linewidth=0.8)
         axes[1][j].axhline(0, color="0.4", linewidth=0.8)
@@ -90,9 +90,9 @@ def _part(table: pd.DataFrame, reading: str, update: str) -> pd.DataFrame:
 
 def _highest(table: pd.DataFrame, reading: str, update: str) -> pd.Series:
     """Highest rate of each draw; with the modified update an answer of one kind does not count."""
-    part = _part(table, reading, update)
-    rate = part["rate"].where(part["eligible"] | (update == "normal"))
-    return rate.groupby(part["seed"]).max().fillna(0.0)
+    rows = _part(table, reading, update)
+    rate = rows["rate"].where(rows["eligible"] | (update == "normal"))
+    return rate.groupby(rows["seed"]).max().fillna(0.0)
 
 
 def _exists(table: pd.DataFrame, reading: str) -> Finding:
@@ -119,9 +119,9 @@ def _leads_away(table: pd.DataFrame, reading: str) -> Finding:
 
 
 def _identity(table: pd.DataFrame, reading: str) -> Finding:
-    part = table[(table["reading"] == reading) & (table["name"] == "modified")]
-    worst = float(part["identity"].max())
-    return Finding(f"largest {worst:.0e} in {part['identity'].count()} iterations", worst <= 1e-10)
+    rows = table[(table["reading"] == reading) & (table["name"] == "modified")]
+    worst = float(rows["identity"].max())
+    return Finding(f"largest {worst:.0e} in {rows['identity'].count()} iterations", worst <= 1e-10)
 
 
 COUNTEREXAMPLE = experiment(

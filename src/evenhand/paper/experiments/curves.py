@@ -21,9 +21,9 @@ from evenhand.paper.experiments._fits import (
     VARIANTS,
     fit,
     grid_of,
-    measure,
     measure_iterates,
     measure_last,
+    measure_model,
     split,
 )
 from evenhand.peers import AccuracyOnly
@@ -39,11 +39,11 @@ def run(rho: float, seed: int) -> Rows:
     A run that diverges has rows up to there. ``majority`` and ``plain`` are the accuracies of the
     constant answer and of plain logistic regression.
     """
-    part = split(rho, seed)
-    plain = AccuracyOnly().fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+    data = split(rho, seed)
+    plain = AccuracyOnly().fit(data.X_train, data.y_train, sensitive_features=data.z_train)
     ends = {
-        "majority": float(max(np.mean(part.y_train), 1 - np.mean(part.y_train))),
-        "plain": measure(part.y_train, plain.predict(part.X_train), part.z_train)["accuracy"],
+        "majority": float(max(np.mean(data.y_train), 1 - np.mean(data.y_train))),
+        "plain": measure_model(plain, data, "train")["accuracy"],
     }
     rows = []
     for reading in COLUMNS:
@@ -51,23 +51,23 @@ def run(rho: float, seed: int) -> Rows:
             method, update = name.split()
             fixed = {"step": 0.1} if reading == FIXED else {}
             reads = CORRECTED if reading == FIXED else reading
-            model = fit(part, reads, method, update=update, **fixed)
-            found_at = measure_iterates(model, part.X_train, part.y_train, part.z_train)
-            for t, found in enumerate(found_at, 1):
-                rows.append({"reading": reading, "name": name, "iteration": t} | found | ends)
+            model = fit(data, reads, method, update=update, **fixed)
+            by_iteration = measure_iterates(model, data, "train")
+            for t, measured in enumerate(by_iteration, 1):
+                rows.append({"reading": reading, "name": name, "iteration": t} | measured | ends)
     return rows
 
 
 def run_50(rho: float, seed: int) -> Rows:
     """Accuracy and rate on the training data at iteration 50, or where a run diverged."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
     for reading in READINGS:
         for name in VARIANTS:
             method, update = name.split()
-            model = fit(part, reading, method, update=update, max_iter=50, n_iterates=1)
-            found = measure_last(model, part.X_train, part.y_train, part.z_train)
-            rows.append({"reading": reading, "name": name, "iteration": model.n_iter_} | found)
+            model = fit(data, reading, method, update=update, max_iter=50, n_iterates=1)
+            measured = measure_last(model, data, "train")
+            rows.append({"reading": reading, "name": name, "iteration": model.n_iter_} | measured)
     return rows
 
 
@@ -105,8 +105,8 @@ def _curve(table: pd.DataFrame, reading: str, rho: float, name: str) -> pd.DataF
 
 
 def _ends(table: pd.DataFrame, rho: float) -> tuple[float, float]:
-    part = table[table["rho"] == rho]
-    return float(part["majority"].mean()), float(part["plain"].mean())
+    rows = table[table["rho"] == rho]
+    return float(rows["majority"].mean()), float(rows["plain"].mean())
 
 
 def _modified_above(table: pd.DataFrame, reading: str) -> Finding:

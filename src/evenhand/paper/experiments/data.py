@@ -17,9 +17,10 @@ STYLES = {
 
 
 def run(rho: float, seed: int) -> Rows:
-    """Rows, correlation and label rates; ranks of inputs with a column of ones.
+    """Count rows, correlation and label rates of Adult's labels at a correlation.
 
-    Of Adult and of the counter-example's made data.
+    For Adult itself also the ranks of the inputs with a column of ones, on Adult and on the
+    counter-example's synthetic data.
     """
     data = load_adult("full")
     y, male = data.target, (data.sensitive_features == "Male").to_numpy()
@@ -67,14 +68,14 @@ def _size(table: pd.DataFrame, reading: str) -> Finding:
 
 def _correlation(table: pd.DataFrame, reading: str) -> Finding:
     row = _adult(table)
-    found = [float(row["correlation"]), float(row["correlation_all_rows"])]
-    text = f"{found[0]:.4f}, all rows {found[1]:.4f}"
-    return Finding(text, any(round(r, 2) == 0.21 for r in found))
+    correlations = [float(row["correlation"]), float(row["correlation_all_rows"])]
+    text = f"{correlations[0]:.4f}, all rows {correlations[1]:.4f}"
+    return Finding(text, any(round(r, 2) == 0.21 for r in correlations))
 
 
 def _reached(table: pd.DataFrame, reading: str) -> Finding:
-    part = table[table["rho"] != ADULT]
-    off = (part["correlation"] - part["rho"]).abs().max()
+    rows = table[table["rho"] != ADULT]
+    off = (rows["correlation"] - rows["rho"]).abs().max()
     return Finding(f"largest difference {off:.0e}", bool(off <= 1e-3))
 
 

@@ -21,13 +21,13 @@ def cells(quick: bool) -> list[Cell]:
 
 def run(rho: float, seed: int, power: float) -> Rows:
     """Test accuracy and rate of the last iterate for an exponent, by AGD and NGD."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
     for reading in READINGS:
         for method in ("AGD", "NGD"):
-            model = fit(part, reading, method, alpha_power=power, n_iterates=1)
-            found = measure_last(model, part.X_test, part.y_test, part.z_test)
-            rows.append({"reading": reading, "name": f"{method} modified"} | found)
+            model = fit(data, reading, method, alpha_power=power, n_iterates=1)
+            measured = measure_last(model, data, "test")
+            rows.append({"reading": reading, "name": f"{method} modified"} | measured)
     return rows
 
 

@@ -15,10 +15,10 @@ RATIOS = {"printed_ratio": "w_η / max w", "absolute_ratio": "w_η / max |w|"}
 
 def run(rho: float, seed: int) -> Rows:
     """Weight of the noise column against the largest of the others, at τ = 0.8."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
     for reading in READINGS:
-        model = fit(part, reading, "AGD", tau=0.8, extra_column="noise", random_state=seed)
+        model = fit(data, reading, "AGD", tau=0.8, extra_column="noise", random_state=seed)
         others = model.coef_[0]
         rows.append(
             {
@@ -36,11 +36,11 @@ def run(rho: float, seed: int) -> Rows:
 def _grows(table: pd.DataFrame, reading: str, *, column: str, size: bool = False) -> Finding:
     ratio = table[column].abs() if size else table[column]
     here = table["reading"] == reading
-    part = ratio[here].groupby(table["rho"][here]).mean()
-    if len(part) < 4 or part.isna().any():
+    by_rho = ratio[here].groupby(table["rho"][here]).mean()
+    if len(by_rho) < 4 or by_rho.isna().any():
         return Finding("too few correlations", None)
-    order = float(spearmanr(part.index, part).statistic)
-    ends = f"{part.iloc[0]:.2f} at ρ = {part.index[0]:g}, {part.iloc[-1]:.2f} at the last"
+    order = float(spearmanr(by_rho.index, by_rho).statistic)
+    ends = f"{by_rho.iloc[0]:.2f} at ρ = {by_rho.index[0]:g}, {by_rho.iloc[-1]:.2f} at the last"
     return Finding(f"rank correlation {order:+.2f}; {ends}", order >= 0.8)
 
 

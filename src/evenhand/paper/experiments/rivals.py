@@ -25,7 +25,7 @@ from evenhand.paper.experiments._fits import (
     RHOS,
     fit,
     grid_of,
-    measure,
+    measure_model,
     split,
 )
 from evenhand.peers import CelisClassifier, ZafarClassifier, ZhangClassifier
@@ -40,21 +40,21 @@ def cells(quick: bool) -> list[Cell]:
     return grid_of(quick, (ADULT, 0.8) if quick else RHOS)
 
 
-def _run(part: Split, ours: dict[str, Any], others: dict[str, Any], rate: str) -> Rows:
+def _run(data: Split, ours: dict[str, Any], others: dict[str, Any], rate: str) -> Rows:
     """Measure our fits in each reading and the others', which are fitted once."""
     rows: Rows = []
 
     def add(reading: str, name: str, model: Any) -> None:
-        found = measure(part.y_test, model.predict(part.X_test), part.z_test, rate)
-        rows.append({"reading": reading, "name": name, "error": "none"} | found)
+        measured = measure_model(model, data, "test", rate)
+        rows.append({"reading": reading, "name": name, "error": "none"} | measured)
 
     for reading in READINGS:
-        add(reading, OURS, fit(part, reading, "AGD", tau=TAU, **ours[reading]))
+        add(reading, OURS, fit(data, reading, "AGD", tau=TAU, **ours[reading]))
     for name, peer in others.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+                peer.fit(data.X_train, data.y_train, sensitive_features=data.z_train)
             except (RuntimeError, ValueError) as error:
                 # accuracy and rate are there, undefined: a failure is shown, not dropped
                 nothing = dict.fromkeys(("accuracy", "rate", "positives", "constant"))
@@ -93,7 +93,7 @@ DISCOVERY_PEERS = ("Zafar", ZHANG_EO, "Celis")
 
 
 def _against(table: pd.DataFrame, reading: str, names: tuple[str, ...]) -> tuple[Any, Any]:
-    """Our means over ρ, and those of the peers by name."""
+    """Give our means over ρ, and the means of each peer by name."""
     ours = means(table, "rho", reading=reading, name=OURS)
     return ours, {name: means(table, "rho", reading=ALL, name=name) for name in names}
 
@@ -148,19 +148,19 @@ def _made_good(table: pd.DataFrame, reading: str) -> Finding:
 def _zhang_fails(table: pd.DataFrame, reading: str) -> Finding:
     texts, good = [], True
     for name in ("Zhang", ZHANG_EO):
-        part = table[(table["name"] == name) & (table["rho"] >= 0.65)]
-        zero = int((part["positives"].fillna(0) == 0).sum())
-        texts.append(f"{name.replace('Zhang, ', '')}: {zero} of {len(part)} runs")
-        good &= zero == len(part)
+        rows = table[(table["name"] == name) & (table["rho"] >= 0.65)]
+        zero = int((rows["positives"].fillna(0) == 0).sum())
+        texts.append(f"{name.replace('Zhang, ', '')}: {zero} of {len(rows)} runs")
+        good &= zero == len(rows)
     return Finding("; ".join(texts), good)
 
 
 def _some_fail(table: pd.DataFrame, reading: str) -> Finding:
     texts, failed = [], 0
     for name in ("Zafar", ZHANG_EO):
-        part = table[table["name"] == name]
-        none = part["accuracy"].isna() | (part["positives"] == 0)
-        texts.append(f"{name.split(',')[0]} {none.sum()} of {len(part)} runs")
+        rows = table[table["name"] == name]
+        none = rows["accuracy"].isna() | (rows["positives"] == 0)
+        texts.append(f"{name.split(',')[0]} {none.sum()} of {len(rows)} runs")
         failed += int(none.sum())
     return Finding(", ".join(texts), failed > 0)
 

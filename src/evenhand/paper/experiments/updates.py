@@ -7,29 +7,36 @@ import pandas as pd
 
 from evenhand.paper.experiments._claims import Finding, Rows, dagger, experiment, means
 from evenhand.paper.experiments._draw import draw_over_rho
-from evenhand.paper.experiments._fits import READINGS, fit, grid_of, measure, measure_last, split
+from evenhand.paper.experiments._fits import (
+    READINGS,
+    fit,
+    grid_of,
+    measure_last,
+    measure_model,
+    split,
+)
 from evenhand.peers import AccuracyOnly, FairnessOnly
 
 
 def run(rho: float, seed: int) -> Rows:
     """Test accuracy and rate of AGD with either update, with and without τ, and the two ends."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
 
     def add(reading: str, name: str, found: dict[str, float], **more: Any) -> None:
         rows.append({"reading": reading, "name": name} | found | more)
 
     def test(model: Any) -> dict[str, float]:
-        return measure(part.y_test, model.predict(part.X_test), part.z_test)
+        return measure_model(model, data, "test")
 
     plain, fair = (
-        peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+        peer.fit(data.X_train, data.y_train, sensitive_features=data.z_train)
         for peer in (AccuracyOnly(), FairnessOnly(solver="gd"))
     )
     for reading in READINGS:
         for update in ("modified", "normal"):
-            model = fit(part, reading, "AGD", update=update, tau=0.8)
-            last = measure_last(model, part.X_test, part.y_test, part.z_test)
+            model = fit(data, reading, "AGD", update=update, tau=0.8)
+            last = measure_last(model, data, "test")
             add(reading, f"AGD {update}", last)
             if update == "modified":
                 add(reading, "AGD modified, τ = 0.8", test(model), feasible=bool(model.feasible_))

@@ -85,7 +85,7 @@ def fairness_bound(
             + \frac{\alpha^2}{\beta}\,\frac{(t+1)^{1-2c} - 1}{1-2c} .
 
     A theorem if :math:`L_F` is concave in (w, u) together and the constants hold along the run.
-    Mended: the paper solves the differential equation from 0, which gives
+    Corrected: the paper solves the differential equation from 0, which gives
     :math:`t^{1-2c}` in place of :math:`(t+1)^{1-2c} - 1`; the recursion gives
     :math:`\sum_{i \le t} i^{-2c}`, which is less than the former and at least the latter.
 
@@ -171,11 +171,11 @@ def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -
         R_C(t+1) - R_C(t) \le -\frac{R_C(t)^2}{4L(1+G^2)t^c}
             \Big(\frac{1}{R^2} - \frac{2 G\, G_C^2}{\delta^2}\Big) .
 
-    Mended: :math:`\langle\nabla L_C, \nabla L_F\rangle \le G\,G_C^2`, printed :math:`G_C G`; R
+    Corrected: :math:`\langle\nabla L_C, \nabla L_F\rangle \le G\,G_C^2`, printed :math:`G_C G`; R
     about the optimum of :math:`L_C`, printed D. (The proof also drops
     :math:`\|\Pi_{g_F} g_C\|^2`, which would make the bracket smaller still.) By convexity
-    :math:`R_C \le R\,G_C`, and since :math:`G \ge 1` the mended bracket is negative for every δ up
-    to that: the recursion never says that the loss falls.
+    :math:`R_C \le R\,G_C`, and since :math:`G \ge 1` the corrected bracket is negative for every δ
+    up to that: the recursion never says that the loss falls.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def price_of_fairness(
     r"""Give the paper's expression for the price of a fairness loss within ε of its optimum.
 
     :math:`\max\{\delta, \delta'(T(\varepsilon))\}`, from :func:`price_expression` and
-    :func:`fairness_iterations`; no theorem, for the reason given there. Printed:
+    :func:`fairness_iterations`; not a theorem, for the reason given there. Printed:
 
     .. math::
         \frac{1}{\delta'} = \frac{1}{LD^2} + \frac{1}{8(1-c)^2\varepsilon}
@@ -298,7 +298,7 @@ def agd_classification_bound(
 
     .. math:: L_C(q_t) - \min L_C \le \frac{\tfrac12\|w_0 - w^*\|^2}{A_t} + R\,(\alpha G_F + G_C) .
 
-    A theorem. Mended: the noise is at most :math:`\alpha G_F + G_C`, printed :math:`2G_F`; the
+    A theorem. Corrected: the noise is at most :math:`\alpha G_F + G_C`, printed :math:`2G_F`; the
     divergence (:func:`bregman`); R over the run's ball, as it is infinite on :math:`\mathbb R^n`.
     But it never says anything: :math:`R\,G_C` alone is what convexity gives for any point of the
     ball.
@@ -344,7 +344,7 @@ def agd_fairness_bound(
         + \frac{D\,G_C}{\alpha}, \qquad x = (w, u) .
 
     A theorem for an :math:`L_F` that is concave in w, without u (u does not move by AGD+), and
-    :math:`L_t \ge \alpha L_2`. Mended: :math:`\lambda'_t` has :math:`\nabla L_C`, printed
+    :math:`L_t \ge \alpha L_2`. Corrected: :math:`\lambda'_t` has :math:`\nabla L_C`, printed
     :math:`\nabla L_F`; the sum of the weights is :math:`\alpha A_t`, where the paper takes α into
     ψ as well and so loses it; the 2 before :math:`D\,G_C/\alpha` has no source; the divergence; D
     over the run's ball. The printed weights also need :math:`L_1 \ge 1`, which is not said.
