@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 # The way data take: what is in a package may be imported by those after it.
 LAYERS = [
     "_extras",
-    "_sklearn",
     "_atomic",
     "core",
+    "_sklearn",
     "datasets",
     "engines",
     "frontier",

@@ -316,7 +316,7 @@ def test_a_bad_table_is_said_at_once(problem):
     with raises("no_peer_fitted") as caught:
         run((X, y, three), ["zhang"])
     assert "3 groups" in caught.value.data["reason"]
-    with raises("not_two_labels", n=3, labels="0, 1, 2"):
+    with raises("compare_needs_two_labels", n=3, labels="0, 1, 2"):
         run((X, three, z), ["evenhand"])
     with raises("rows_cannot_be_split", n=10):
         run((X[:10], np.arange(10) % 2, np.arange(10) // 5), ["evenhand"])

@@ -42,6 +42,17 @@ SINGLE_RATES: dict[str, Rate] = {
     name: rate for name, rate in _NOTION_RATES.items() if isinstance(rate, Rate)
 }
 SINGLE_RATES |= {alias: SINGLE_RATES[name] for alias, name in ALIASES.items()}
+# What parameters that several peers have may be; a peer adds its own.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "notion": [StrOptions(set(SINGLE_RATES))],
+    "tau": [Interval(Real, 0, 1, closed="right")],
+    "min_share": [Interval(Real, 0, 0.5, closed="left")],
+    "l2": [Interval(Real, 0, None, closed="left")],
+    "relative": ["boolean"],
+    "covariance_bound": [Interval(Real, 0, None, closed="left")],
+    "estimator": [HasMethods(["fit", "predict"]), None],
+    "random_state": ["random_state"],
+}
 # Newton's method by Cholesky takes half the time of L-BFGS on Adult's 85 columns; its cost grows
 # with the cube of their number.
 NEWTON_COLUMNS = 500
@@ -97,17 +108,7 @@ class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
     needs_group = False
     """Whether ``predict`` needs the group of each row (``predict(X, sensitive_features=...)``)."""
 
-    # Of all peers; a subclass adds those that only it has.
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "notion": [StrOptions(set(SINGLE_RATES))],
-        "tau": [Interval(Real, 0, 1, closed="right")],
-        "min_share": [Interval(Real, 0, 0.5, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "relative": ["boolean"],
-        "covariance_bound": [Interval(Real, 0, None, closed="left")],
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from evenhand.engines.memory import make_oracle
 from evenhand.models.inputs import CodedRows
 from evenhand.models.settings import FitWarning, warn
 from evenhand.peers._base import (
+    CONSTRAINTS,
     SINGLE_RATES,
     BoolArray,
     FloatArray,
@@ -98,7 +99,7 @@ class FairnessOnly(LinearPeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "notion": [StrOptions(set(NOTIONS))],
         "mu": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"agd", "gd"})],

@@ -15,7 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from evenhand._sklearn import HasMethods, Interval
 from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
-from evenhand.peers._base import SINGLE_RATES, FloatArray, Peer, ScorePeer, TargetPeer, share_within
+from evenhand.peers._base import (
+    CONSTRAINTS,
+    SINGLE_RATES,
+    FloatArray,
+    ScorePeer,
+    TargetPeer,
+    share_within,
+)
 from evenhand.peers._docs import peer_docs
 
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
@@ -300,7 +307,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
     }

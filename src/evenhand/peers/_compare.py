@@ -323,7 +323,7 @@ def compare(
     labels, y = np.unique(np.asarray(y), return_inverse=True)
     if len(labels) != 2:
         raise InputError(
-            "not_two_labels",
+            "compare_needs_two_labels",
             "y has {n} distinct value(s), {labels}; compare needs two.",
             n=len(labels),
             labels=", ".join(map(repr, labels.tolist()[:5])),

@@ -10,10 +10,10 @@ from evenhand._sklearn import StrOptions
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
 from evenhand.peers._base import (
+    CONSTRAINTS,
     BoolArray,
     FloatArray,
     GroupPeer,
-    Peer,
     TargetPeer,
     best_for,
     share_within,
@@ -107,7 +107,7 @@ class FairlearnExponentiatedGradient(_FairlearnAdapter):
     _library = "fairlearn.reductions"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "notion": [StrOptions(set(MOMENTS))],
     }
 
@@ -185,7 +185,7 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
     _library = "fairlearn.reductions"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         # Equalized odds are two rates, and a choice by τ needs one.
         "notion": [StrOptions(MOMENTS.keys() - {"equalized_odds"})],
     }
@@ -273,7 +273,7 @@ class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     needs_group = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "notion": [StrOptions(set(THRESHOLD_CONSTRAINTS))],
     }
 

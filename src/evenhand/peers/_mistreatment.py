@@ -10,7 +10,7 @@ from evenhand._sklearn import Interval, StrOptions
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows
 from evenhand.models.settings import FairnessWarning, FitWarning, warn
-from evenhand.peers._base import FloatArray, LinearPeer, Peer
+from evenhand.peers._base import CONSTRAINTS, FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
 from evenhand.peers._zafar import LogisticProgram
 
@@ -107,7 +107,7 @@ class ZafarMistreatmentClassifier(LinearPeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "constraint": [StrOptions(set(_KINDS))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],

@@ -16,7 +16,7 @@ from evenhand._sklearn import Interval, StrOptions
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.models.settings import FitWarning, warn
-from evenhand.peers._base import FloatArray, LinearPeer, Peer
+from evenhand.peers._base import CONSTRAINTS, FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
 
 # Above this share of nonzero inputs a dense matrix is the smaller one.
@@ -207,7 +207,7 @@ class ZafarClassifier(LinearPeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "mode": [StrOptions({"fairness", "accuracy"})],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "solver": [str],

@@ -23,7 +23,7 @@ from evenhand.core.errors import Parameter
 from evenhand.core.updates import RULES
 from evenhand.models.inputs import CodedRows, check_scales
 from evenhand.models.settings import FitWarning, warn
-from evenhand.peers._base import FloatArray, Peer, ScorePeer
+from evenhand.peers._base import CONSTRAINTS, FloatArray, ScorePeer
 from evenhand.peers._docs import peer_docs
 from evenhand.peers._networks import Adam, Momentum, Network, guess_group
 
@@ -154,7 +154,7 @@ class ZhangClassifier(ScorePeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Peer._parameter_constraints,
+        **CONSTRAINTS,
         "notion": [StrOptions(set(NOTIONS))],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_schedule": [StrOptions(set(ALPHA_SCHEDULES))],
