@@ -18,7 +18,6 @@ _PACKAGES = (
     "pandas",
     "joblib",
     "threadpoolctl",
-    "psutil",
     "typer",
     "rich",
     "matplotlib",

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -25,6 +26,7 @@ from evenhand.paper.experiments._claims import (
     RIDGE,
     VERDICTS,
     claims_markdown,
+    claims_texts,
     judge,
     means,
 )
@@ -231,9 +233,9 @@ def over(names, rhos=RHOS, **columns):
     return pd.DataFrame(rows).assign(**columns)
 
 
-def with_rivals(ours, rivals):
+def with_peers(ours, peers):
     table = over({"AGD modified, τ = 0.9": ours})
-    others = over(rivals)
+    others = over(peers)
     return pd.concat([table, others[others["reading"] == PRINTED].assign(reading="all")])
 
 
@@ -343,7 +345,7 @@ def four(modified, thresholded, normal):
     }
 
 
-def rivals_of(rate, accuracy, positives=0.3):
+def peers_of(rate, accuracy, positives=0.3):
     one = curve(accuracy, rate) | {"positives": positives}
     return dict.fromkeys(("Zafar", "Zhang", "Zhang, equalised odds", "Celis"), one)
 
@@ -368,18 +370,18 @@ TABLES = {
     "iteration50": (over(four(0.9, 0.9, 0.3)), over(four(0.7, 0.7, 0.9))),
     "updates": (over(four(0.9, 0.85, 0.3)), over(four(0.5, 0.5, 0.6))),
     "rivals": (
-        with_rivals(
+        with_peers(
             curve(0.81, 0.78),
-            rivals_of(0.78, 0.8, positives=0.0) | {"Zafar": curve(0.8, 0.79) | {"positives": 0.1}},
+            peers_of(0.78, 0.8, positives=0.0) | {"Zafar": curve(0.8, 0.79) | {"positives": 0.1}},
         ),
-        with_rivals(curve(0.7, 0.5), rivals_of(0.9, 0.8)),
+        with_peers(curve(0.7, 0.5), peers_of(0.9, 0.8)),
     ),
     "targets": (taus(lambda tau: tau, 0.995), taus(lambda tau: 1 - tau, 0.9)),
     "noise": (weights(1.0), weights(-1.0)),
     "exponents": (powers(0.001), powers(0.1)),
     "discovery_full": (
-        with_rivals(curve(0.8, 0.9), rivals_of(0.7, 0.81, positives=0.0)),
-        with_rivals(curve(0.7, 0.5), rivals_of(0.7, 0.85)),
+        with_peers(curve(0.8, 0.9), peers_of(0.7, 0.81, positives=0.0)),
+        with_peers(curve(0.7, 0.5), peers_of(0.7, 0.85)),
     ),
     "alone": (alone(0.95, 0.5), alone(0.7, 0.9)),
     "counterexample": (example(0.3, 0.9, True, 1e-16), example(0.9, 0.3, False, 1e-3)),
@@ -422,7 +424,7 @@ def test_pictures_are_drawn_from_any_table(name, tmp_path):
 
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
     claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
-    table = with_rivals(curve(0.8, 0.95), rivals_of(0.9, 0.8))
+    table = with_peers(curve(0.8, 0.95), peers_of(0.9, 0.8))
     assert judge(claim, "rivals", table).verdict == "cannot be decided"
 
 
@@ -495,7 +497,7 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
     monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": toy[0]})
     reproduce(out=tmp_path, n_jobs=1)
     before = (tmp_path / "toy.csv").read_text()
-    with pytest.raises(ValueError, match="holds a full run; give the quick one another folder"):
+    with raises("other_kind_of_run", folder=str(tmp_path), earlier="full", kind="quick"):
         reproduce(out=tmp_path, quick=True, n_jobs=1)
     assert (tmp_path / "toy.csv").read_text() == before
 
@@ -511,7 +513,7 @@ def test_what_a_cell_is_called_does_not_depend_on_the_process():
 
 
 def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="no experiment 'nonsense'; there are: data, curves"):
+    with raises("unknown_experiment", name="nonsense", names=", ".join(EXPERIMENTS)):
         reproduce(["nonsense"], out=tmp_path / "x")
     monkeypatch.setattr(reproducing, "find_spec", lambda package: None)
     with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[paper\]"):
@@ -584,6 +586,13 @@ def test_the_documentation_has_the_claims_of_the_code():
     for name, experiment in EXPERIMENTS.items():
         assert experiment.caption in text
         assert (path.parent / f"{name}.png").exists()
+
+
+def test_every_claim_that_is_written_down_has_a_test():
+    written = [*claims_texts().values(), claims_texts()["discovery"]]  # of two encodings
+    assert sum(len(text["claims"]) for text in written) == sum(
+        len(experiment.claims) for experiment in EXPERIMENTS.values()
+    )
 
 
 def test_public_names():

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import make_problem
+from helpers import make_problem, raises
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,9 +17,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from evenhand import FairClassifier, statistical_rate
+from evenhand.core.errors import Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
-from evenhand.peers import PEERS, PeerRecord, accuracy_at_rate, compare, summarize
+from evenhand.peers import PEERS, PeerRecord, _compare, accuracy_at_rate, compare, summarize
 from evenhand.peers._compare import Answer, pick
 from evenhand.views.plots import ComparisonDisplay
 
@@ -235,28 +236,42 @@ def _short(method):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "data"),
     [
-        ({"methods": ["evenhand", "magic"]}, "methods has 'magic'; use names among 'evenhand'"),
-        ({"methods": []}, "methods is empty"),
-        ({"methods": {"x": LogisticRegression()}}, "'x' has no fit"),
-        ({"methods": ["reweighing"], "notion": "false_discovery"}, "'reweighing' is not made for"),
+        ({"methods": ["evenhand", "magic"]}, "unknown_peer", {"peer": "magic"}),
+        ({"methods": None}, "unknown_peer", {"peer": None}),
+        ({"methods": []}, "no_peers", {}),
+        ({"methods": {"x": LogisticRegression()}}, "peer_without_groups", {"peer": "x"}),
+        ({"methods": {"x": Cut}}, "peer_is_a_class", {"peer": "x"}),
+        (
+            {"methods": ["reweighing"], "notion": "false_discovery"},
+            "peer_without_notion",
+            {"peer": "reweighing", "notion": Parameter("notion", "false_discovery")},
+        ),
         (
             {"methods": {"x": PeerRecord("x", lambda n, s: Cut(), {"cat": [1]})}},
-            "one parameter of its",
+            "bad_path",
+            {"peer": "x", "path": "'cat'"},
         ),
-        ({"notion": "luck"}, "notion='luck'; use one of 'statistical_parity'"),
-        ({"taus": [0.8, 1.2]}, r"taus=\[0.8, 1.2\]"),
-        ({"taus": []}, "give at least one"),
-        ({"n_splits": 0}, "n_splits=0"),
-        ({"n_splits": 1.5}, "n_splits=1.5"),
-        ({"methods": None}, "methods is None; use names"),
-        ({"methods": {"x": Cut}}, "'x' is a class; give an estimator"),
+        ({"taus": [0.8, 1.2]}, "bad_targets", {"taus": Parameter("taus", [0.8, 1.2])}),
+        ({"taus": []}, "bad_targets", {"taus": Parameter("taus", [])}),
+        ({"n_splits": 0}, "bad_splits", {"n_splits": Parameter("n_splits", 0)}),
+        ({"n_splits": 1.5}, "bad_splits", {"n_splits": Parameter("n_splits", 1.5)}),
     ],
 )
-def test_errors(problem, change, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors(problem, change, code, data):
+    with raises(code, **data):
         run(problem, **({"methods": ["evenhand"]} | change))
+
+
+def test_an_unknown_notion_is_named(problem):
+    with pytest.raises(ValueError, match="notion='luck'; use one of 'statistical_parity'"):
+        run(problem, ["evenhand"], notion="luck")
+
+
+def test_memory_is_unknown_where_the_system_does_not_give_it(problem, monkeypatch):
+    monkeypatch.setattr(_compare, "_resident_mib", lambda: np.nan)
+    assert run(problem, ["accuracy_only"], taus=[0.8])["memory_mib"].isna().all()
 
 
 def test_labels_of_any_type(problem):
@@ -298,11 +313,12 @@ def test_the_same_answer_for_everybody_is_no_answer(problem):
 def test_a_bad_table_is_said_at_once(problem):
     X, y, z = problem
     three = np.arange(len(y)) % 3
-    with pytest.raises(ValueError, match=r"no method could be fitted.*3 groups"):
+    with raises("no_peer_fitted") as caught:
         run((X, y, three), ["zhang"])
-    with pytest.raises(ValueError, match="y has 3 distinct"):
+    assert "3 groups" in caught.value.data["reason"]
+    with raises("compare_needs_two_labels", n=3, labels="0, 1, 2"):
         run((X, three, z), ["evenhand"])
-    with pytest.raises(ValueError, match="10 rows cannot be split"):
+    with raises("rows_cannot_be_split", n=10):
         run((X[:10], np.arange(10) % 2, np.arange(10) // 5), ["evenhand"])
 
 
@@ -329,7 +345,7 @@ def test_a_table_survives_a_file(problem, tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     back = summarize(pd.read_csv(tmp_path / "table.csv"))
     pd.testing.assert_frame_equal(back, summarize(table), check_dtype=False)
-    with pytest.raises(ValueError, match="no table of compare: it has no column 'error'"):
+    with raises("not_a_comparison", columns="'error'"):
         summarize(table.drop(columns="error"))
 
 
@@ -337,7 +353,7 @@ def test_a_cell_of_one_row_cannot_be_split():
     X, y, z = make_problem(n=60)
     y = np.where(z == 1, 1, y)
     y[np.flatnonzero(z == 1)[0]] = 0
-    with pytest.raises(ValueError, match="group '1' has one row with label '0'"):
+    with raises("one_row_in_cell", group=1, label=0):
         run((X, y, z), ["accuracy_only"])
 
 

@@ -11,7 +11,8 @@ SHARED = """
 data_home : str or path, optional
     scikit-learn's data folder by default; the table is kept in its folder ``evenhand``.
 download_if_missing : bool, default=True
-    Whether a table that is not there may be downloaded; otherwise it is an OSError.
+    Whether a table that is not there may be downloaded. A table that can neither be found nor
+    downloaded is an OSError, whose message names the file to bring.
 source : {"index", "openml"}, default="index"
     The package index that pip is configured with, or OpenML through scikit-learn (not tested
     against the live service); a table that differs from the known one is refused.
@@ -21,8 +22,6 @@ return_X_y_z : bool, default=False
     Return ``(X, y, z)`` instead of a Bunch.
 random_state : int, RandomState or None, default=None
     Seed.
-OSError
-    If the table can neither be found nor downloaded; the message names the file to bring.
 """
 """Entries for :func:`evenhand._extras.documented`."""
 

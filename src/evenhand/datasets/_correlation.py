@@ -7,14 +7,31 @@ import pandas as pd
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import column_or_1d
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes
 
 
 def _two_values(values: Any, name: str) -> tuple[Any, Any]:
     levels, codes = group_codes(values, name=name)
     if len(levels) != 2:
-        raise ValueError(f"{name} has {len(levels)} distinct value(s); a correlation needs two.")
+        raise InputError(
+            "not_two_values",
+            "{name} has {n} distinct value(s); a correlation needs two.",
+            name=name,
+            n=len(levels),
+        )
     return levels, codes
+
+
+def unreachable(rho: float, least: float) -> InputError:
+    """Make the error for a correlation that replacing labels by groups cannot give."""
+    return InputError(
+        "correlation_out_of_reach",
+        "{rho} is out of reach: replacing labels by groups gives correlations from {least:.4f} (no "
+        "label replaced) to 1.",
+        rho=Parameter("rho", rho),
+        least=least,
+    )
 
 
 def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> Any:
@@ -29,7 +46,7 @@ def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> An
     y, z : array-like of shape (n_samples,)
         Two-valued label and sensitive attribute; the larger value of each counts as 1.
     rho : float
-        The correlation asked for, from that of y and z to 1.
+        The correlation asked for, from the one that y and z have to 1.
     random_state : int, RandomState or None, default=None
         Seed of the uniforms.
 
@@ -65,10 +82,7 @@ def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> An
 
     low = float(correlation[0])
     if not low - 1e-12 <= rho <= 1:
-        raise ValueError(
-            f"rho={rho} is out of reach: replacing labels by z gives correlations from {low:.4f} "
-            "(no label replaced) to 1."
-        )
+        raise unreachable(rho, low)
     k = int(np.nanargmin(np.abs(correlation - rho)))
     new = y_code.copy()
     new[order[:k]] = z_ordered[:k]

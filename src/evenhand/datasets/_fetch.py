@@ -31,6 +31,7 @@ import pandas as pd
 from sklearn.datasets import fetch_openml, get_data_home
 
 from evenhand._atomic import write_atomically
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._readers import READERS
 from evenhand.datasets._records import Archive, Dataset
 
@@ -43,7 +44,7 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 
 
 class _NotGotError(Exception):
-    """Why a file could not be had, in a few words."""
+    """Why a file could not be fetched, in a few words."""
 
 
 def pip_settings() -> dict[str, str]:
@@ -150,7 +151,7 @@ def _find(archive: Archive, index: str, settings: dict[str, str]) -> str:
             parser.feed(text)
             links = parser.found
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _NotGotError(f"{host} sends a page that is no package index") from None
+        raise _NotGotError(f"{host} sends a page that is not a package index") from None
     for link in links:
         parts = urlsplit(urljoin(base, link))
         if unquote(parts.path.rsplit("/", 1)[-1]) != archive.file:
@@ -168,9 +169,9 @@ def _find(archive: Archive, index: str, settings: dict[str, str]) -> str:
 
 
 def _checked(content: bytes, archive: Archive, where: str) -> bytes:
-    found = hashlib.sha256(content).hexdigest()
-    if found != archive.sha256:
-        raise _NotGotError(f"{where} has sha256 {found}, not {archive.sha256}: not opened")
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != archive.sha256:
+        raise _NotGotError(f"{where} has sha256 {sha256}, not {archive.sha256}: not opened")
     return content
 
 
@@ -187,7 +188,7 @@ def download(archive: Archive) -> bytes:
         except _NotGotError as error:
             reasons.append(str(error))
         except ValueError as error:  # an address that cannot be taken apart
-            reasons.append(f"the index or its link is no address: {error}")
+            reasons.append(f"the index or its link is not an address: {error}")
     raise _NotGotError("; ".join(dict.fromkeys(reasons)))
 
 
@@ -202,7 +203,9 @@ def read_member(content: bytes, archive: Archive, member: str) -> bytes:
                 entry = package.extractfile(member)
                 data = entry.read() if entry else b""
     except (KeyError, tarfile.TarError, zipfile.BadZipFile):
-        raise ValueError(f"{archive.file} holds no {member}.") from None
+        raise InputError(
+            "not_in_archive", "{file} holds no {member}.", file=archive.file, member=member
+        ) from None
     return gzip.decompress(data) if member.endswith(".gz") else data
 
 
@@ -210,7 +213,7 @@ def canonical(table: pd.DataFrame) -> bytes:
     """CSV text of a table, its rows in the order of the sha256 of their text and its repetition.
 
     Whatever order the rows came in, this one is the same, and it has no trend, as a sorted table
-    would have. Rows that are alike are told apart by a running number, so that they do not stand
+    would have. A running number distinguishes rows that are alike, so that they do not stand
     together.
     """
     header, *rows = table.to_csv(index=False, lineterminator="\n").splitlines()
@@ -272,7 +275,11 @@ def fetch_table(
 ) -> pd.DataFrame:
     """Give the reduced table of a record: from the cache, or else from the source."""
     if source not in ("index", "openml"):
-        raise ValueError(f"source={source!r}; use 'index' or 'openml'.")
+        raise InputError(
+            "unknown_source",
+            "{source}; use 'index' or 'openml'.",
+            source=Parameter("source", source),
+        )
     folder = _data_folder(data_home)
     cache = folder / f"{record.name}.csv.gz"
     text = _read_cache(cache, record.table_sha256)
@@ -287,11 +294,16 @@ def fetch_table(
             table = _openml_table(record, download_if_missing, state)
             origin = f"OpenML's table {record.openml}"
         text = canonical(table[record.columns])
-        found = hashlib.sha256(text).hexdigest()
-        if found != record.table_sha256:
-            raise ValueError(
-                f"{origin} gives another table of {record.title} than the one evenhand knows "
-                f"(sha256 {found}, not {record.table_sha256}); it is not used."
+        sha256 = hashlib.sha256(text).hexdigest()
+        if sha256 != record.table_sha256:
+            raise InputError(
+                "another_table",
+                "{origin} gives another table of {title} than the one evenhand knows (sha256 "
+                "{sha256}, not {expected}); it is not used.",
+                origin=origin,
+                title=record.title,
+                sha256=sha256,
+                expected=record.table_sha256,
             )
         packed = gzip.compress(text, mtime=0)
         write_atomically(cache, lambda file: file.write(packed))
@@ -301,7 +313,12 @@ def fetch_table(
 def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFrame:
     from_openml = READERS[record.name][1]
     if record.openml is None or from_openml is None:
-        raise ValueError(f"OpenML does not have this table of {record.title}; use source='index'.")
+        raise InputError(
+            "not_on_openml",
+            "OpenML does not have this table of {title}; use {source}.",
+            title=record.title,
+            source=Parameter("source", "index"),
+        )
     if not may_download:
         raise OSError(f"{record.title} is {state}, and download_if_missing=False.")
     try:
@@ -314,7 +331,11 @@ def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFra
     try:
         return from_openml(frame)
     except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"OpenML's table {record.openml} is not {record.title} as evenhand knows it "
-            f"({type(error).__name__}: {error}); it is not used."
+        raise InputError(
+            "unreadable_openml_table",
+            "OpenML's table {number} is not {title} as evenhand knows it ({reason}); it is not "
+            "used.",
+            number=record.openml,
+            title=record.title,
+            reason=f"{type(error).__name__}: {error}",
         ) from None

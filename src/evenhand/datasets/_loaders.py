@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand._extras import documented
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._bunch import SHARED, pack
 from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._fetch import fetch_table
@@ -108,7 +109,11 @@ def load_adult(
     ((45222, 85), 0.248, ['Female', 'Male'])
     """
     if encoding not in ("full", "coarse"):
-        raise ValueError(f"encoding={encoding!r}; use 'full' or 'coarse'.")
+        raise InputError(
+            "unknown_encoding",
+            "{encoding}; use 'full' or 'coarse'.",
+            encoding=Parameter("encoding", encoding),
+        )
     record = DATASETS["adult"]
     table = _embedded("adult").rename(columns={"income-per-year": record.label})
     if encoding == "full":
@@ -209,18 +214,8 @@ def fetch_compas(
     Returns
     -------
     Bunch
-        As :func:`load_german`'s; ``target`` is 1 for people who are not arrested again.
-
-    Raises
-    ------
-    OSError
-
-    Examples
-    --------
-    >>> from evenhand.datasets import fetch_compas
-    >>> data = fetch_compas()  # doctest: +SKIP
-    >>> data.data.shape  # doctest: +SKIP
-    (5278, 6)
+        As :func:`load_german`'s; ``data`` has 5,278 rows and 6 columns, and ``target`` is 1
+        for people who are not arrested again.
     """
     return _fetch("compas", **locals())
 
@@ -252,18 +247,8 @@ def fetch_bank(
     Returns
     -------
     Bunch
-        As :func:`load_german`'s; ``target`` is 1 for clients who subscribe.
-
-    Raises
-    ------
-    OSError
-
-    Examples
-    --------
-    >>> from evenhand.datasets import fetch_bank
-    >>> data = fetch_bank()  # doctest: +SKIP
-    >>> data.data.shape  # doctest: +SKIP
-    (45211, 46)
+        As :func:`load_german`'s; ``data`` has 45,211 rows and 46 columns, and ``target`` is 1
+        for clients who subscribe.
     """
     return _fetch("bank", **locals())
 
@@ -294,18 +279,8 @@ def fetch_credit_default(
     Returns
     -------
     Bunch
-        As :func:`load_german`'s; ``target`` is 1 for clients who do not default.
-
-    Raises
-    ------
-    OSError
-
-    Examples
-    --------
-    >>> from evenhand.datasets import fetch_credit_default
-    >>> data = fetch_credit_default()  # doctest: +SKIP
-    >>> data.data.shape  # doctest: +SKIP
-    (30000, 29)
+        As :func:`load_german`'s; ``data`` has 30,000 rows and 29 columns, and ``target`` is 1
+        for clients who do not default.
     """
     return _fetch("credit_default", **locals())
 
@@ -340,17 +315,7 @@ def fetch_law_school(
     Returns
     -------
     Bunch
-        As :func:`load_german`'s; ``target`` is 1 for students who pass.
-
-    Raises
-    ------
-    OSError
-
-    Examples
-    --------
-    >>> from evenhand.datasets import fetch_law_school
-    >>> data = fetch_law_school()  # doctest: +SKIP
-    >>> data.data.shape  # doctest: +SKIP
-    (21791, 14)
+        As :func:`load_german`'s; ``data`` has 21,791 rows and 14 columns, and ``target`` is 1
+        for students who pass.
     """
     return _fetch("law_school", **locals())

@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import pandas as pd
 
+from evenhand.core.errors import InputError, Parameter
+
 
 @dataclass(frozen=True)
 class Archive:
@@ -71,7 +73,7 @@ class Dataset:
     name, title, loader : str
         Short name, full name, the function that gives it.
     what : str
-        What a row is and what is asked.
+        What a row is and what is to be predicted.
     rows : int
         Rows of the table.
     label, favourable, outcome : str, str or int, str
@@ -81,7 +83,7 @@ class Dataset:
     numbers, categories : tuple of str
         Columns that are inputs; a chosen sensitive attribute's is not, unless asked for.
     left_out : mapping of str to str
-        Columns of the source that are no inputs, and why.
+        Columns of the source that are not inputs, and why.
     creators, publisher, licence, attribution, changes : str
         Where the data come from, on what terms, and what was done to them.
     archive : Archive
@@ -124,8 +126,13 @@ class Dataset:
         for attribute in self.sensitive:
             if name in (None, attribute.name):
                 return attribute
-        names = " or ".join(repr(s.name) for s in self.sensitive)
-        raise ValueError(f"sensitive={name!r}; {self.title} has {names}.")
+        raise InputError(
+            "unknown_sensitive",
+            "{sensitive}; {title} has {names}.",
+            sensitive=Parameter("sensitive", name),
+            title=self.title,
+            names=" or ".join(repr(s.name) for s in self.sensitive),
+        )
 
     @property
     def datasheet(self) -> str:

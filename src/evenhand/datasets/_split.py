@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes
 
 
@@ -44,18 +45,25 @@ def stratified_rows(
     cells = z_code * len(labels) + y_code
     sizes = np.bincount(cells)
     if (sizes == 1).any():
-        z_, y_ = divmod(int(np.flatnonzero(sizes == 1)[0]), len(labels))
-        raise ValueError(
-            f"group '{levels[z_]}' has one row with label '{labels[y_]}'; a split needs two."
+        group, label = divmod(int(np.flatnonzero(sizes == 1)[0]), len(labels))
+        raise InputError(
+            "one_row_in_cell",
+            "group '{group}' has one row with label '{label}'; a split needs two.",
+            group=levels[group],
+            label=labels[label],
         )
     try:
         train, test = train_test_split(
             np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
         )
     except ValueError as error:
-        raise ValueError(
-            f"{len(cells)} rows cannot be split with test_size={test_size} so that both parts have "
-            f"every label of every group: {error}"
+        raise InputError(
+            "rows_cannot_be_split",
+            "{n} rows cannot be split with {test_size} so that both parts have every label of "
+            "every group: {reason}",
+            n=len(cells),
+            test_size=Parameter("test_size", test_size),
+            reason=str(error),
         ) from None
     return train, test
 
@@ -70,7 +78,7 @@ def encoded_split(
     dataset : Bunch
         What a loader returns: ``data``, ``target``, ``sensitive_features``, ``encoder``.
     target : array-like of shape (n_samples,), optional
-        Labels to use instead, such as those of :func:`with_correlation`.
+        Labels to use instead, such as :func:`with_correlation` gives.
     test_size : float, default=0.3
         Share of the test part.
     random_state : int, RandomState or None, default=None
@@ -92,7 +100,13 @@ def encoded_split(
     y = np.asarray(y) if isinstance(y, list | tuple) else y
     z = dataset.sensitive_features
     if len(y) != len(z):
-        raise ValueError(f"target has {len(y)} rows, the dataset has {len(z)}.")
+        raise InputError(
+            "unequal_targets",
+            "{target} has {n} rows, the dataset has {rows}.",
+            target=Parameter("target"),
+            n=len(y),
+            rows=len(z),
+        )
     train, test = stratified_rows(y, z, test_size=test_size, random_state=random_state)
 
     def rows(values: Any, index: Any) -> Any:

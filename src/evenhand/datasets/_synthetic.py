@@ -13,12 +13,25 @@ from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
 from evenhand._extras import documented
+from evenhand.core.errors import InputError, Parameter
 from evenhand.datasets._bunch import SHARED, number_scaler, pack
+from evenhand.datasets._correlation import unreachable
 from evenhand.datasets._loaders import load_adult
 
 # Rows come in blocks of this many, each from a generator of its own. Part of what a seed means.
 _BLOCK = 65536
 _SEXES = ("Female", "Male")
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    """Refuse a number of rows that is not whole or too small."""
+    if not isinstance(value, Integral) or value < least:
+        raise InputError(
+            "bad_count",
+            "{parameter}; a whole number of at least {least} is needed.",
+            parameter=Parameter(name, value),
+            least=least,
+        )
 
 
 @documented(SHARED)
@@ -62,9 +75,10 @@ def make_counterexample(
     ((1000, 2), True)
     """
     if not 0.5 <= skew <= 1:
-        raise ValueError(f"skew={skew}; a share from 0.5 to 1 is needed.")
-    if n_samples < 4:
-        raise ValueError(f"n_samples={n_samples}; both labels in both groups need 4 rows or more.")
+        raise InputError(
+            "bad_skew", "{skew}; a share from 0.5 to 1 is needed.", skew=Parameter("skew", skew)
+        )
+    _check_count("n_samples", n_samples, 4)  # both labels in both groups
     random = check_random_state(random_state)
     z = random.permutation(np.arange(n_samples) % 2)
     y = (random.uniform(size=n_samples) < np.where(z == 0, 1 - skew, 0.5)).astype(int)
@@ -130,7 +144,7 @@ def _replaced_share(rho: float | None) -> float:
     if rho is None:
         return 0.0
     if not low - 1e-12 <= rho <= 1:
-        raise ValueError(f"rho={rho} is out of reach: from {low:.4f} (Adult's) to 1.")
+        raise unreachable(rho, low)
     return float(brentq(lambda q: correlation(q) - rho, 0, 1)) if low < rho < 1 else float(rho == 1)
 
 
@@ -142,7 +156,7 @@ class _Draw(NamedTuple):
 
 
 def _draw(seed: int, block: int, share: float) -> _Draw:
-    """Draw a whole block: everything, whatever is asked for, so that no option moves another."""
+    """Draw every random number of a block, so that no option changes what another one draws."""
     adult = _population()
     random = np.random.default_rng([seed, block])
     row = random.integers(0, len(adult.y), size=_BLOCK)
@@ -202,16 +216,16 @@ def make_census(
     r"""Make an Adult-like table of any size, for work on scale and on populations.
 
     Rows are drawn with replacement from Adult's 45,222 complete rows: a fixed distribution that can
-    be sampled without limit, whose marginals and correlations are Adult's, among them that of label
-    and sex, 0.2158. It knows nothing of people beyond those rows. With ``jitter``, age and hours
-    per week are spread evenly over ±½ around their whole numbers, so that rows are not alike;
+    be sampled without limit, whose marginals and correlations are Adult's, among them 0.2158
+    between label and sex. It knows nothing of people beyond those rows. With ``jitter``, age and
+    hours per week are spread evenly over ±½ around their whole numbers, so that rows are not alike;
     rounded, they are Adult's again.
 
     With ``rho``, each label is replaced by the row's sex (1 for Male) with a probability q that
     makes the population's correlation equal to ``rho``; inputs and sex are untouched.
 
     A row is a function of the seed and of its number alone: the first rows of a larger table are
-    the smaller table, and :func:`census_chunks` gives the same rows piece by piece.
+    the smaller table, and :func:`census_chunks` gives the same rows chunk by chunk.
 
     Parameters
     ----------
@@ -242,10 +256,14 @@ def make_census(
     >>> X.shape, X.dtype.name, round(float(y.mean()), 2)
     ((100000, 85), 'float32', 0.25)
     """
-    if not isinstance(n_rows, Integral) or n_rows < 1:
-        raise ValueError(f"n_rows={n_rows}; a whole number of rows is needed, at least one.")
+    _check_count("n_rows", n_rows, 1)
     if sparse and as_frame:
-        raise ValueError("sparse=True and as_frame=True exclude each other.")
+        raise InputError(
+            "sparse_frame",
+            "{sparse} and {as_frame} exclude each other.",
+            sparse=Parameter("sparse", True),
+            as_frame=Parameter("as_frame", True),
+        )
     share = _replaced_share(rho)
     X, y, z = _fill(_seed(random_state), 0, n_rows, share=share, jitter=jitter, sparse=sparse)
     names = _population().names
@@ -274,16 +292,17 @@ def census_chunks(
     sparse: bool = False,
     random_state: Any = None,
 ) -> Iterator[tuple[Any, NDArray[np.int8], pd.Series]]:
-    """Rows of :func:`make_census` piece by piece, no more than a piece in memory.
+    """Rows of :func:`make_census` chunk by chunk, with one chunk in memory at a time.
 
     Parameters
     ----------
     n_rows : int
         Rows in all.
     chunk_rows : int, default=262144
-        Rows of a piece; the rows themselves do not depend on it.
+        Rows of a chunk; the rows themselves do not depend on it.
     start : int, default=0
-        Number of the first row: parts of one table can be made apart, and a table continued.
+        Number of the first row: several processes can make chunks of one table, and a table can
+        be continued.
     rho, jitter, sparse, random_state
         As in :func:`make_census`.
 
@@ -298,13 +317,9 @@ def census_chunks(
     >>> [len(y) for X, y, z in census_chunks(1000, chunk_rows=400, random_state=0)]
     [400, 400, 200]
     """
-    for name, value, least in (
-        ("n_rows", n_rows, 1),
-        ("chunk_rows", chunk_rows, 1),
-        ("start", start, 0),
-    ):
-        if value < least:
-            raise ValueError(f"{name}={value}; at least {least} is needed.")
+    _check_count("n_rows", n_rows, 1)
+    _check_count("chunk_rows", chunk_rows, 1)
+    _check_count("start", start, 0)
     share, seed = _replaced_share(rho), _seed(random_state)
     stop = start + n_rows
     return (

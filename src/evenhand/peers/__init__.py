@@ -1,7 +1,7 @@
-"""Other methods for fair classification, each a scikit-learn estimator, and their comparison.
+"""Peers: other methods for fair classification as scikit-learn estimators, and their comparison.
 
-What belongs here is somebody else's method, or runs several on the same splits. What does not: ways
-of evenhand's own to fit (:mod:`evenhand.core`, :mod:`evenhand.models`).
+What belongs here is somebody else's method, or runs several peers on the same splits. What does
+not: evenhand's own ways to fit (:mod:`evenhand.core`, :mod:`evenhand.models`).
 """
 
 from evenhand.peers._baselines import (

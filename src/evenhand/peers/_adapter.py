@@ -56,12 +56,10 @@ class Adapter(Peer):
         -------
         self
         """
-        self._check_parameters()
         self._import()  # a missing package is named before the rows are looked at
-        rows = self._code(X, y, sensitive_features)
+        super().fit(X, y, sensitive_features=sensitive_features)
         packages = (self._library.partition(".")[0], "scikit-learn")
         self.versions_ = {package: version(package) for package in packages}
-        self._fit(rows)
         return self
 
     def _import(self) -> Any:

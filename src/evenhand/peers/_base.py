@@ -3,12 +3,11 @@
 :class:`Peer` has the public methods and their documentation; a peer fills in the hooks.
 """
 
-import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from copy import copy
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from evenhand._sklearn import ChecksParameters, HasMethods, Interval, StrOptions
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import RATES, Rate
 from evenhand.core.targets import Target
-from evenhand.models.classifier import FairnessWarning
 from evenhand.models.inputs import (
     CodedRows,
     check_labels,
@@ -29,42 +29,37 @@ from evenhand.models.inputs import (
     code_known_groups,
     code_rows,
 )
+from evenhand.models.settings import FairnessWarning, warn
 from evenhand.peers._docs import peer_docs
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 ALIASES = {"demographic_parity": "statistical_parity"}
+# Rates that groups can share, by the name of a notion; a notion of several rates has none.
+_NOTION_RATES = {name: make(2).rate for name, make in NOTIONS.items()} | RATES
+SINGLE_RATES: dict[str, Rate] = {
+    name: rate for name, rate in _NOTION_RATES.items() if isinstance(rate, Rate)
+}
+SINGLE_RATES |= {alias: SINGLE_RATES[name] for alias, name in ALIASES.items()}
+# What parameters that several peers have may be; a peer adds its own.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "notion": [StrOptions(set(SINGLE_RATES))],
+    "tau": [Interval(Real, 0, 1, closed="right")],
+    "min_share": [Interval(Real, 0, 0.5, closed="left")],
+    "l2": [Interval(Real, 0, None, closed="left")],
+    "relative": ["boolean"],
+    "covariance_bound": [Interval(Real, 0, None, closed="left")],
+    "estimator": [HasMethods(["fit", "predict"]), None],
+    "random_state": ["random_state"],
+}
 # Newton's method by Cholesky takes half the time of L-BFGS on Adult's 85 columns; its cost grows
 # with the cube of their number.
 NEWTON_COLUMNS = 500
 
 
-def find_rate(notion: Any) -> Rate:
-    """Give the rate that a notion compares between groups."""
-    name = ALIASES.get(notion, notion)
-    rates = {key: make(2).rate for key, make in NOTIONS.items()} | RATES
-    rate = rates.get(name)
-    if not isinstance(rate, Rate):
-        known = ", ".join(repr(key) for key, found in rates.items() if isinstance(found, Rate))
-        raise ValueError(f"notion={notion!r}; use one of {known}.")
-    return rate
-
-
-def check_tau(tau: Any) -> None:
-    """Refuse a target that is no ratio."""
-    if not (isinstance(tau, Real) and 0 < float(tau) <= 1):
-        raise ValueError(f"tau={tau!r} must be a number in (0, 1].")
-
-
-def check_min_share(min_share: Any) -> None:
-    """Refuse a least share that leaves nothing."""
-    if not (isinstance(min_share, Real) and 0 <= float(min_share) < 0.5):
-        raise ValueError(f"min_share={min_share!r} must be a number in [0, 0.5).")
-
-
 def best_for(target: Target, accuracy: Any, values: Any) -> tuple[int, bool]:
-    """Find the most accurate answer whose value reaches the target, else that of the highest value.
+    """Find the most accurate answer whose value reaches the target, else the one of highest value.
 
     The second value says whether the target is reached; an undefined value never reaches it.
     """
@@ -85,8 +80,6 @@ def logistic_regression(l2: float, total: float, n_features: int) -> LogisticReg
 
     ``total`` is the rows' total weight.
     """
-    if not 0 <= l2 < np.inf:
-        raise ValueError(f"l2={l2!r} must be at least 0.")
     solver = "newton-cholesky" if n_features <= NEWTON_COLUMNS else "lbfgs"
     return LogisticRegression(C=1 / (max(l2, 1e-12) * total), solver=solver, max_iter=1000)
 
@@ -105,15 +98,17 @@ def _two_columns(positive: FloatArray) -> FloatArray:
 
 
 @peer_docs
-class Peer(ClassifierMixin, BaseEstimator, ABC):
+class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
     """Base of the peers: a two-class estimator fitted with ``sensitive_features``.
 
-    A subclass has :meth:`_fit` and :meth:`_positive`, and :meth:`_check_parameters` and
-    :meth:`_answer` if it needs its own. The favourable outcome is ``classes_[1]``.
+    A subclass has :meth:`_fit` and :meth:`_positive`, and :meth:`_answer` if it needs its own. The
+    favourable outcome is ``classes_[1]``.
     """
 
     needs_group = False
     """Whether ``predict`` needs the group of each row (``predict(X, sensitive_features=...)``)."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -133,7 +128,7 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._check_parameters()
+        self._validate_params()
         rows = self._code(X, y, sensitive_features, sample_weight)
         self._fit(rows)
         return self
@@ -166,12 +161,9 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
         """
         return _two_columns(self._positive(self._check(X)))
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before anything else is looked at."""
-
     @abstractmethod
     def _fit(self, rows: CodedRows) -> None:
-        """Set the fitted attributes; warnings for the user have ``stacklevel=3``."""
+        """Set the fitted attributes."""
 
     @abstractmethod
     def _positive(self, X: FloatArray) -> FloatArray:
@@ -189,7 +181,9 @@ class Peer(ClassifierMixin, BaseEstimator, ABC):
     ) -> CodedRows:
         """Check what ``fit`` was given; labels and groups as 0 and 1; set the fitted names."""
         if sensitive_features is None:
-            raise ValueError("the groups are missing: pass fit(X, y, sensitive_features=...).")
+            raise InputError(
+                "missing_groups", "the groups are missing: pass fit(X, y, sensitive_features=...)."
+            )
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_sizes(X, getattr(self, "feature_names_in_", None))
@@ -320,7 +314,7 @@ class TargetPeer(Peer):
     @property
     def _target(self) -> Target:
         """What is demanded of the counts on the training data."""
-        return Target(find_rate(self.notion), float(self.tau))
+        return Target(SINGLE_RATES[self.notion], float(self.tau))
 
     def at(self, tau: float) -> Self:
         """Give the same fit at another target, without training.
@@ -338,19 +332,14 @@ class TargetPeer(Peer):
         check_is_fitted(self)
         other = copy(self)
         other.tau = tau
-        other._check_parameters()
+        other._validate_params()
         other._move()
-        other._settle(stacklevel=3)
+        other._settle()
         return other
-
-    def _check_parameters(self) -> None:
-        find_rate(self.notion)
-        check_tau(self.tau)
-        check_min_share(self.min_share)
 
     def _fit(self, rows: CodedRows) -> None:
         self._train(rows)
-        self._settle(stacklevel=4)
+        self._settle()
 
     @abstractmethod
     def _train(self, rows: CodedRows) -> None:
@@ -363,20 +352,30 @@ class TargetPeer(Peer):
     def _choose(self) -> None:
         """Take the best answer for ``tau``; set ``rate_``, ``accuracy_`` and ``feasible_``."""
 
-    def _settle(self, stacklevel: int) -> None:
-        """Choose, and say so if the target was not reached."""
+    def _settle(self) -> None:
+        """Choose, and warn if the target was not reached."""
         self._choose()
-        if self.feasible_:
-            return
-        found = f"the highest rate found is {self.rate_:.6g}"
         if np.isnan(self.rate_):
-            found = (
-                f"no rule has between {self.min_share:.0%} and {1 - self.min_share:.0%} predicted "
-                "positives and a defined rate in every group"
+            warn(
+                FairnessWarning(
+                    "no_eligible_rule",
+                    "{tau} was not reached on the training data for {notion}: no rule has between "
+                    "{least:.0%} and {most:.0%} predicted positives and a defined rate in every "
+                    "group. The classifier is kept with feasible_=False.",
+                    tau=Parameter("tau", self.tau),
+                    notion=self.notion,
+                    least=self.min_share,
+                    most=1 - self.min_share,
+                )
             )
-        warnings.warn(
-            f"tau={self.tau} was not reached on the training data for {self.notion}: {found}. "
-            "The classifier is kept with feasible_=False.",
-            FairnessWarning,
-            stacklevel=stacklevel,
-        )
+        elif not self.feasible_:
+            warn(
+                FairnessWarning(
+                    "target_not_reached",
+                    "{tau} was not reached on the training data for {notion}: the highest rate "
+                    "found is {rate:.6g}. The classifier is kept with feasible_=False.",
+                    tau=Parameter("tau", self.tau),
+                    notion=self.notion,
+                    rate=self.rate_,
+                )
+            )

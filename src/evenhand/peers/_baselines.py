@@ -1,14 +1,15 @@
-"""What a comparison needs beside the published methods: the ends of the scale, simple remedies."""
+"""Baselines of a comparison: accuracy alone, fairness alone, a constant, and simple remedies."""
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 
+from evenhand._sklearn import Interval, StrOptions
+from evenhand.core.errors import InputError
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import Rate
 from evenhand.core.solvers import SOLVERS, minimize_loss
@@ -16,14 +17,16 @@ from evenhand.core.targets import Target
 from evenhand.core.updates import normal, power_schedule
 from evenhand.engines.memory import make_oracle
 from evenhand.models.inputs import CodedRows
+from evenhand.models.settings import FitWarning, warn
 from evenhand.peers._base import (
+    CONSTRAINTS,
+    SINGLE_RATES,
     BoolArray,
     FloatArray,
     GroupPeer,
     LinearPeer,
     Peer,
     TargetPeer,
-    find_rate,
     logistic_regression,
     one_thread,
     share_within,
@@ -95,18 +98,20 @@ class FairnessOnly(LinearPeer):
         Steps taken.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "notion": [StrOptions(set(NOTIONS))],
+        "mu": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions({"agd", "gd"})],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+    }
+
     notion: str = "statistical_parity"
     _: KW_ONLY
     l2: float = 1e-4
     mu: float = 10.0
     solver: str = "agd"
     max_iter: int = 500
-
-    def _check_parameters(self) -> None:
-        if self.notion not in NOTIONS:
-            raise ValueError(f"notion={self.notion!r}; use one of {', '.join(map(repr, NOTIONS))}.")
-        if self.solver not in ("agd", "gd"):
-            raise ValueError(f"solver={self.solver!r}; use 'agd' or 'gd'.")
 
     def _fit(self, rows: CodedRows) -> None:
         oracle = make_oracle(
@@ -131,10 +136,12 @@ class FairnessOnly(LinearPeer):
         for iteration in iterations:
             w, self.n_iter_ = iteration.q, iteration.t
         if self.n_iter_ < self.max_iter:
-            warnings.warn(
-                f"the run diverged at step {self.n_iter_ + 1}; the weights before it are used.",
-                ConvergenceWarning,
-                stacklevel=3,
+            warn(
+                FitWarning(
+                    "ascent_diverged",
+                    "the run diverged at step {step}; the weights before it are used.",
+                    step=self.n_iter_ + 1,
+                )
             )
         self._set_weights(w)
 
@@ -222,11 +229,11 @@ def best_pair(a: Curve, b: Curve, target: Target) -> tuple[int, int, bool]:
     # A ratio of exactly τ may be a rounding below it.
     start = np.searchsorted(sorted_b, tau * rate_a * (1 - 1e-12), side="left")
     stop = np.searchsorted(sorted_b, rate_a / tau * (1 + 1e-12), side="right")
-    found = np.flatnonzero(stop > start)
-    if len(found):
-        partner = order[_range_argmax(right_b[order], start[found], stop[found])]
-        best = int(np.argmax(right_a[found] + right_b[partner]))
-        return int(found[best]), int(partner[best]), True
+    paired = np.flatnonzero(stop > start)
+    if len(paired):
+        partner = order[_range_argmax(right_b[order], start[paired], stop[paired])]
+        best = int(np.argmax(right_a[paired] + right_b[partner]))
+        return int(paired[best]), int(partner[best]), True
     near = np.searchsorted(sorted_b, rate_a)
     i = np.concatenate([np.arange(len(rate_a))] * 2)
     j = order[np.clip(np.concatenate([near - 1, near]), 0, len(order) - 1)]
@@ -270,22 +277,24 @@ class GroupThresholds(TargetPeer, GroupPeer):
     min_share: float = 0.01
 
     def _train(self, rows: CodedRows) -> None:
-        rate = find_rate(self.notion)
-        n = len(rows.y)
-        weight = np.ones(n) if rows.weight is None else rows.weight
+        rate = SINGLE_RATES[self.notion]
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         w = _fit_logistic(rows, rows.weight, self.l2)
         self.coef_, self.intercept_ = w[None, :-1], w[-1:]
         score = rows.X @ self.coef_[0] + self.intercept_[0]
         self._curves = []
         for j in (0, 1):
-            of = rows.z == j
-            curve = group_curve(score[of], rows.y[of], weight[of])
+            group = rows.z == j
+            curve = group_curve(score[group], rows.y[group], weight[group])
             self._curves.append(_eligible(curve, rate, self.min_share))
             if not len(self._curves[j].cut):
-                raise ValueError(
-                    f"no cut on the scores of group {self.groups_.tolist()[j]!r} leaves "
-                    f"{self.min_share:.0%} positives and negatives and a defined "
-                    f"{rate.name.replace('_', ' ')}."
+                raise InputError(
+                    "no_group_cut",
+                    "no cut on the scores of group {group!r} leaves {least:.0%} positives and "
+                    "negatives and a defined {rate}.",
+                    group=self.groups_.tolist()[j],
+                    least=self.min_share,
+                    rate=rate.name.replace("_", " "),
                 )
 
     def _choose(self) -> None:

@@ -15,7 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from evenhand._sklearn import HasMethods, Interval
 from evenhand.core.rates import RATES, Rate
 from evenhand.models.inputs import CodedRows, merge_alike
-from evenhand.peers._base import FloatArray, ScorePeer, TargetPeer, find_rate, share_within
+from evenhand.peers._base import (
+    CONSTRAINTS,
+    SINGLE_RATES,
+    FloatArray,
+    ScorePeer,
+    TargetPeer,
+    share_within,
+)
 from evenhand.peers._docs import peer_docs
 
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
@@ -103,7 +110,7 @@ class _Game:
             key = mass.round(12).tobytes()
             number = self._known.setdefault(key, len(self.rules))
             if number == len(self.rules):
-                # Between the two parts, away from both: rounding may not move a row across it.
+                # Halfway between chosen and other scores: rounding may not move a row across.
                 if chosen.any() and not chosen.all():
                     cut = float(score[chosen].min() + score[~chosen].max()) / 2
                 self.rules.append(_Rule(combination, cut))
@@ -116,20 +123,20 @@ class _Game:
         """Conditions that rates are within [low, high], as rows c and d of c·m + d ≥ 0.
 
         A rate is a fraction whose two parts are affine in m, so low ≤ top / bottom ≤ high is
-        linear after multiplication. A share of positives in each group is asked for as well: a
+        linear after multiplication. A share of positives in each group is required as well: a
         group without any would meet both, with a rate that is not defined.
         """
         slopes, offsets = [], []
         for j in range(2):
             total = max(float(self.mass[2 * j : 2 * j + 2].sum()), np.finfo(np.float64).tiny)
-            parts = []
+            fraction = []
             for cells in (self.rate.numerator, self.rate.denominator):
                 slope, offset = np.zeros(4), 0.0
                 for y, prediction in cells:
                     slope[2 * j + y] += 1 if prediction else -1
                     offset += 0.0 if prediction else self.mass[2 * j + y]
-                parts.append((slope, offset))
-            (top, top_0), (bottom, bottom_0) = parts
+                fraction.append((slope, offset))
+            (top, top_0), (bottom, bottom_0) = fraction
             positive = np.repeat([j == 0, j == 1], 2).astype(np.float64)
             for c, d in (
                 (top - low * bottom, top_0 - low * bottom_0),
@@ -157,20 +164,20 @@ class _Game:
         n_met = len(offsets)
         multipliers = np.zeros(n_met) if start is None else start
         best, combination = self.dual(multipliers, slopes, offsets)
-        # Rules far from the best Lagrangian have no part in the optimum, or are met again.
+        # Rules far from the best Lagrangian do not matter to the optimum, or are met again.
         used = np.argsort(np.array(self.positive) @ -combination, kind="stable")[:MAX_START]
         used = used.tolist()
-        found: Any = None
+        mixture: Any = None
         for _ in range(MAX_ROUNDS):
             if best < floor:
                 return None
             met = self.respond(combination)
-            if not set(met) - set(used) and found is not None:
+            if not set(met) - set(used) and mixture is not None:
                 break
             used += sorted(set(met) - set(used))
             masses = np.array([self.positive[i] for i in used])
             # The best mixture of the rules in use; what is missing is paid for.
-            found = linprog(
+            mixture = linprog(
                 np.append(-(masses @ GAIN), np.full(n_met, MAX_MULTIPLIER)),
                 A_ub=np.hstack([-(masses @ slopes.T + offsets).T, -np.eye(n_met)]),
                 b_ub=np.zeros(n_met),
@@ -178,16 +185,16 @@ class _Game:
                 b_eq=[1.0],
                 method="highs-ds",
             )
-            if found.x is None:
+            if mixture.x is None:
                 return None
-            value = float(self.mass[0] + self.mass[2] - found.fun)
-            multipliers = np.maximum(0, -found.ineqlin.marginals)
+            value = float(self.mass[0] + self.mass[2] - mixture.fun)
+            multipliers = np.maximum(0, -mixture.ineqlin.marginals)
             bound, combination = self.dual(multipliers, slopes, offsets)
             best = min(best, bound)
             if best - value <= GAP:
                 met = self.respond(combination)
                 break
-        feasible = float(found.x[-n_met:].sum()) <= FEASIBLE
+        feasible = float(mixture.x[-n_met:].sum()) <= FEASIBLE
         return _Interval(low, high, value, multipliers, met[0], feasible)
 
     def explore(self, tau: float, epsilon: float) -> list[_Interval]:
@@ -208,7 +215,7 @@ class _Game:
         return [interval for interval in solved if interval.feasible]
 
     def measured(self) -> tuple[FloatArray, FloatArray]:
-        """Accuracy and rate of every rule met, by the rows' labels; NaN if it is no answer."""
+        """Accuracy and rate of every rule met, by the rows' labels; NaN if it is ineligible."""
         counts = _counts(np.array(self.positive_count), self.count)
         accuracy = counts[..., [0, 1], [0, 1]].sum(axis=(-2, -1)) / self.count.sum()
         share = RATES["selection_rate"].per_group(counts)
@@ -251,7 +258,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     The score is :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`, and ``predict_proba`` is half of one
     plus the score, cut off at 0 and 1: above one half where the prediction is positive. Where no
-    constraint binds it is the estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is no
+    constraint binds it is the estimate of P[Y = 1 | x] up to ``cut_``; otherwise it is not a
     frequency. Row weights are for an ``estimator`` that takes any.
 
     Parameters
@@ -300,12 +307,9 @@ class CelisClassifier(TargetPeer, ScorePeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "notion": [str],
-        "tau": [Interval(Real, 0, 1, closed="right")],
+        **CONSTRAINTS,
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "min_share": [Interval(Real, 0, 0.5, closed="left")],
-        "random_state": ["random_state"],
     }
 
     notion: str = "statistical_parity"
@@ -315,10 +319,6 @@ class CelisClassifier(TargetPeer, ScorePeer):
     estimator: Any = None
     min_share: float = 0.01
     random_state: Any = None
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        super()._check_parameters()
 
     def _train(self, rows: CodedRows) -> None:
         estimator = self.estimator
@@ -333,7 +333,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
         if self.estimator is None and np.count_nonzero(inputs) < SPARSE_SHARE * inputs.size:
             inputs = csr_array(inputs)
         self.estimator_.fit(inputs, rows.z * 2 + rows.y, **given)
-        rate = find_rate(self.notion)
+        rate = SINGLE_RATES[self.notion]
         self._game = _Game(self._posterior(rows.X), rows, rate, self.min_share)
 
     def _posterior(self, X: FloatArray) -> FloatArray:
@@ -358,8 +358,8 @@ class CelisClassifier(TargetPeer, ScorePeer):
             tried.append(target)
             if not intervals:
                 break
-            found = rate[max(intervals, key=lambda s: s.accuracy).rule]
-            target = float(np.clip(target + self.tau - found, self.epsilon, 1.0))
+            measured = rate[max(intervals, key=lambda s: s.accuracy).rule]
+            target = float(np.clip(target + self.tau - measured, self.epsilon, 1.0))
             if not min(abs(target - t) for t in tried) >= LEAST_MOVE:  # NaN ends it too
                 break
         reaches = np.array([self._target.reached(value) for value in rate])

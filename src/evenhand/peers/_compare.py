@@ -1,17 +1,19 @@
 """Evenhand and its peers on the same splits of one table, and what each reaches."""
 
 import gc
+import math
+import mmap
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import psutil
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
@@ -19,6 +21,7 @@ from sklearn.utils import check_consistent_length, check_random_state, get_tags
 
 from evenhand._extras import package_version
 from evenhand._sklearn import safe_indexing
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, AnyNotion, notion_name
 from evenhand.core.rates import RATES, overall_accuracy
@@ -48,7 +51,7 @@ class Answer(NamedTuple):
     counts: Any
 
 
-# Below this share of positives, or of negatives, in a group an answer is no answer.
+# Least share of positives, and of negatives, in each group; a classifier below it does not count.
 MIN_SHARE = Method().min_share
 
 
@@ -79,42 +82,51 @@ def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: fl
     return max(answers, key=merit)
 
 
+def _resident_mib() -> float:
+    """Resident memory of this process, as Linux gives it; NaN on other systems."""
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return math.nan
+    return int(pages) * mmap.PAGESIZE / 2**20
+
+
 @contextmanager
 def _memory() -> Iterator[list[float]]:
-    """Yield a list that holds, afterwards, the rise of resident memory in MiB."""
+    """Yield a list that holds, afterwards, the rise of resident memory in MiB; NaN if unknown."""
     gc.collect()
-    process, done, rise = psutil.Process(), threading.Event(), [0.0]
-    before = process.memory_info().rss
+    before, done = _resident_mib(), threading.Event()
+    rise = [before - before]  # 0, or NaN, which no comparison below replaces
 
     def watch() -> None:
         while not done.wait(0.01):
-            rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+            rise[0] = max(rise[0], _resident_mib() - before)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
         yield rise
     finally:
-        rise[0] = max(rise[0], (process.memory_info().rss - before) / 2**20)
+        rise[0] = max(rise[0], _resident_mib() - before)
         done.set()
         thread.join()
 
 
 def fit_all(
-    method: PeerRecord, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
+    peer: PeerRecord, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
 ) -> Callable[[float], Any]:
-    """Fit what the method needs for all τ; return the choice of a fitted classifier for one."""
+    """Fit what the peer needs for all τ; return the choice of a fitted classifier for one."""
 
     def fitted(**params: Any) -> Any:
-        estimator = clone(method.make(notion, seed)).set_params(**params)
+        estimator = clone(peer.make(notion, seed)).set_params(**params)
         return estimator.fit(X, y, sensitive_features=z)
 
     def counts(estimator: Any) -> Any:
         return group_counts(y, _predict(estimator, X, z), sensitive_features=z)[1]
 
-    if method.path:
-        ((name, values),) = method.path.items()
-        estimator = clone(method.make(notion, seed))
+    if peer.path:
+        ((name, values),) = peer.path.items()
+        estimator = clone(peer.make(notion, seed))
         if hasattr(estimator, "fit_path"):
             models = estimator.fit_path(X, y, sensitive_features=z, bounds=values)
         else:
@@ -122,7 +134,7 @@ def fit_all(
         answers = [Answer(model, counts(model)) for model in models]
         record = NOTIONS[notion](2)
         return lambda tau: pick(answers, tau, record, MIN_SHARE).estimator
-    estimator = clone(method.make(notion, seed))
+    estimator = clone(peer.make(notion, seed))
     if hasattr(estimator, "at"):
         estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
         return lambda tau: estimator.at(tau)
@@ -134,7 +146,7 @@ def fit_all(
 
 
 def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any) -> str:
-    """Say which group makes an answer none, the smallest of several; nothing if none does."""
+    """Name the group that makes a classifier ineligible, the smallest of several; else nothing."""
     wrong = [j for j in range(len(counts)) if not notion.eligible(counts[j : j + 1], MIN_SHARE)]
     if not wrong:
         return ""
@@ -147,7 +159,7 @@ def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any) -> str:
 
 def _run(
     key: str,
-    method: PeerRecord,
+    peer: PeerRecord,
     data: _Data,
     notion: str,
     taus: Sequence[float],
@@ -155,20 +167,20 @@ def _run(
     parts: tuple[Any, Any],
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Rows of the table for one method on one split."""
+    """Rows of the table for one peer on one split."""
     record = NOTIONS[notion](2)
     X, y, z = ([safe_indexing(v, part) for part in parts] for v in data[:3])
     if data.transformer is not None:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
-    if issparse(X[0]) and not _takes_sparse(method.make(notion, seed)):
-        X = [part.toarray() for part in X]
+    if issparse(X[0]) and not _takes_sparse(peer.make(notion, seed)):
+        X = [inputs.toarray() for inputs in X]
     about = {
-        "method": method.name,
+        "method": peer.name,
         "key": key,
         "split": split,
-        "needs_group": bool(getattr(method.make(notion, seed), "needs_group", False)),
-        "versions": ", ".join(f"{p} {package_version(p)}" for p in (*_OWN, *method.packages)),
+        "needs_group": bool(getattr(peer.make(notion, seed), "needs_group", False)),
+        "versions": ", ".join(f"{p} {package_version(p)}" for p in (*_OWN, *peer.packages)),
         "error": "",
     }
     try:
@@ -177,7 +189,7 @@ def _run(
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             with _memory() as rise:
-                choose = fit_all(method, notion, taus, seed, X[0], y[0], z[0])
+                choose = fit_all(peer, notion, taus, seed, X[0], y[0], z[0])
                 chosen = {tau: choose(tau) for tau in taus}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
             rows = []
@@ -192,9 +204,9 @@ def _run(
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
                 row["ineligible"] = _why_ineligible(record, levels, counts)
-                for part in record.rate.components:
-                    each = zip(levels, part.per_group(counts), strict=True)
-                    row |= {f"{part.name}[{g}]": float(r) for g, r in each}
+                for component in record.rate.components:
+                    for group, rate in zip(levels, component.per_group(counts), strict=True):
+                        row[f"{component.name}[{group}]"] = float(rate)
             return rows
     except (Exception, SystemExit) as error:  # one failure must not cost the others' results
         text = " ".join(str(error).split()) or "no message"
@@ -217,12 +229,12 @@ def compare(
     n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Fit several methods on the same splits of a table and measure them on the test parts.
+    """Fit evenhand and its peers on the same splits of a table and measure them on the test parts.
 
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Inputs; numbers, or whatever ``transformer`` makes numbers of. Methods that do not take
+        Inputs; numbers, or whatever ``transformer`` makes numbers of. Peers that do not take
         sparse inputs get them dense.
     y : array-like of shape (n_samples,)
         Two-valued labels; the larger one is the favourable outcome.
@@ -244,7 +256,7 @@ def compare(
         Fitted on each training part and applied to both, for instance ``StandardScaler()`` or the
         ``encoder`` of a dataset.
     random_state : int, RandomState or None, default=0
-        Seed of the splits and the methods.
+        Seed of the splits and the peers.
     n_jobs : int, optional
         Fits at a time, as in joblib. Times are best compared with one.
     verbose : int, default=1
@@ -253,24 +265,25 @@ def compare(
     Returns
     -------
     DataFrame
-        A row for each method, split and τ:
+        A row for each peer, split and τ:
 
         - ``method``, ``key``, ``split``, ``tau``;
         - ``accuracy``, ``rate`` (smallest to largest group rate) on test data,
           ``train_accuracy``, ``train_rate``, and a column for each group's rate;
         - ``eligible``: whether every group of the test part has between 1% and 99% predicted
           positives (and, for false discovery, does better than chance): a classifier that answers
-          the same to everybody has a fine rate and is no answer; ``ineligible``: which group it is
-          that makes it none, with its rows, else empty;
-        - ``needs_group``: whether it must be told each row's group to predict;
-        - ``seconds`` and ``memory_mib``: time, and rise of resident memory, of the method's fits
-          on the split for all τ together;
+          the same to everybody has a ratio of 1 and is of no use; ``ineligible``: the group that
+          makes it ineligible, with its rows, else empty;
+        - ``needs_group``: whether it needs each row's group to predict;
+        - ``seconds`` and ``memory_mib``: time, and rise of the process's resident memory, of the
+          peer's fits on the split for all τ together; the memory is NaN on systems other than
+          Linux, which do not give it;
         - ``versions`` of what it ran; ``error``: why it failed, else empty.
 
     See Also
     --------
     summarize : Means over the splits with their standard errors.
-    accuracy_at_rate : Accuracy of each method's mean curve at given rates.
+    accuracy_at_rate : Accuracy of each peer's mean curve at given rates.
     evenhand.views.plots.ComparisonDisplay : The picture.
 
     Examples
@@ -292,37 +305,51 @@ def compare(
     taus = [float(tau) for tau in np.atleast_1d(taus)]
     wrong = [tau for tau in taus if not 0 < tau <= 1]
     if wrong or not taus:
-        raise ValueError(f"taus={taus}; give at least one, each above 0 and at most 1.")
+        raise InputError(
+            "bad_targets",
+            "{taus}; give at least one, each above 0 and at most 1.",
+            taus=Parameter("taus", taus),
+        )
     if not isinstance(n_splits, Integral) or n_splits < 1:
-        raise ValueError(f"n_splits={n_splits}; give a whole number, at least 1.")
+        raise InputError(
+            "bad_splits",
+            "{n_splits}; give a whole number, at least 1.",
+            n_splits=Parameter("n_splits", n_splits),
+        )
     chosen = named_peers(methods, notion)
     y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
     check_consistent_length(X, y, z)
     check_labels(y)
     labels, y = np.unique(np.asarray(y), return_inverse=True)
     if len(labels) != 2:
-        raise ValueError(
-            f"y has {len(labels)} distinct value(s), {', '.join(map(repr, labels.tolist()[:5]))}; "
-            "compare needs two."
+        raise InputError(
+            "compare_needs_two_labels",
+            "y has {n} distinct value(s), {labels}; compare needs two.",
+            n=len(labels),
+            labels=", ".join(map(repr, labels.tolist()[:5])),
         )
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
     parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
     data = _Data(X, y, z, transformer)
-    jobs = [(key, method, i) for i in range(n_splits) for key, method in chosen.items()]
+    jobs = [(key, peer, i) for i in range(n_splits) for key, peer in chosen.items()]
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     with job_bar(verbose, len(jobs)) as advance:
         for rows in pool(
-            delayed(_run)(key, method, data, notion, taus, i, parts[i], int(seeds[i]))
-            for key, method, i in jobs
+            delayed(_run)(key, peer, data, notion, taus, i, parts[i], int(seeds[i]))
+            for key, peer, i in jobs
         ):
-            found += rows
+            results += rows
             advance(f"{rows[0]['method']}, split {rows[0]['split']}")
-    frame = pd.DataFrame(found)
+    frame = pd.DataFrame(results)
     if (frame["error"] != "").all():
-        raise ValueError(f"no method could be fitted; the first said: {frame['error'].iloc[0]}")
+        raise InputError(
+            "no_peer_fitted",
+            "no method could be fitted; the first said: {reason}",
+            reason=frame["error"].iloc[0],
+        )
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
-    names = tuple(f"{part.name}[" for part in NOTIONS[notion](2).rate.components)
+    names = tuple(f"{component.name}[" for component in NOTIONS[notion](2).rate.components)
     ordered += [c for c in frame if c.startswith(names)]
     ordered += ["eligible", "ineligible", "needs_group"]
     ordered += ["seconds", "memory_mib", "versions", "error"]

@@ -20,8 +20,8 @@ notion : str, default="statistical_parity"
 tau : float, default=0.8
     Least ratio of the smallest to the largest group rate.
 min_share : float, default=0.01
-    Least share of predicted positives and of predicted negatives in each group; without it a
-    classifier is no answer.
+    Least share of predicted positives and of predicted negatives in each group; a classifier
+    with less is not eligible.
 l2 : float, default=1e-4
     Ridge λ, on all weights but the intercept, as in ``FairClassifier``.
 solver : str, default="CLARABEL"

@@ -1,15 +1,16 @@
 """fairlearn's methods behind the interface of the peers."""
 
-from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from evenhand._sklearn import StrOptions
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
 from evenhand.peers._base import (
+    CONSTRAINTS,
     BoolArray,
     FloatArray,
     GroupPeer,
@@ -40,13 +41,6 @@ THRESHOLD_CONSTRAINTS = {
     "false_negative_rate": "false_negative_rate_parity",
     "equalized_odds": "equalized_odds",
 }
-
-
-def _check_notion(notion: Any, known: Collection[str], library: str) -> None:
-    if notion not in known:
-        raise ValueError(
-            f"notion={notion!r}; {library} has {', '.join(map(repr, known))} for this method."
-        )
 
 
 def _draw(positive: FloatArray, random_state: Any) -> BoolArray:
@@ -112,6 +106,11 @@ class FairlearnExponentiatedGradient(_FairlearnAdapter):
 
     _library = "fairlearn.reductions"
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "notion": [StrOptions(set(MOMENTS))],
+    }
+
     notion: str = "statistical_parity"
     _: KW_ONLY
     bound: float = 0.01
@@ -121,9 +120,6 @@ class FairlearnExponentiatedGradient(_FairlearnAdapter):
     estimator: Any = None
     l2: float = 1e-4
     random_state: Any = None
-
-    def _check_parameters(self) -> None:
-        _check_notion(self.notion, MOMENTS, "fairlearn")
 
     def _fit(self, rows: CodedRows) -> None:
         reductions = self._import()
@@ -188,6 +184,12 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
 
     _library = "fairlearn.reductions"
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        # Equalized odds are two rates, and a choice by τ needs one.
+        "notion": [StrOptions(MOMENTS.keys() - {"equalized_odds"})],
+    }
+
     notion: str = "statistical_parity"
     _: KW_ONLY
     tau: float = 0.8
@@ -196,12 +198,6 @@ class FairlearnGridSearch(TargetPeer, _FairlearnAdapter):
     min_share: float = 0.01
     estimator: Any = None
     l2: float = 1e-4
-
-    def _check_parameters(self) -> None:
-        # Equalized odds are two rates, and a choice by τ needs one.
-        known = [notion for notion in MOMENTS if notion != "equalized_odds"]
-        _check_notion(self.notion, known, "fairlearn")
-        super()._check_parameters()
 
     def _train(self, rows: CodedRows) -> None:
         reductions = self._import()
@@ -276,6 +272,11 @@ class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     _library = "fairlearn.postprocessing"
     needs_group = True
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "notion": [StrOptions(set(THRESHOLD_CONSTRAINTS))],
+    }
+
     notion: str = "statistical_parity"
     _: KW_ONLY
     bound: float | None = None
@@ -283,9 +284,6 @@ class FairlearnThresholdOptimizer(GroupPeer, _FairlearnAdapter):
     estimator: Any = None
     l2: float = 1e-4
     random_state: Any = None
-
-    def _check_parameters(self) -> None:
-        _check_notion(self.notion, THRESHOLD_CONSTRAINTS, "fairlearn")
 
     def _fit(self, rows: CodedRows) -> None:
         model = self._import().ThresholdOptimizer(

@@ -1,17 +1,16 @@
 """The covariance constraints of Zafar, Valera, Gomez Rodriguez and Gummadi on errors."""
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from evenhand._sklearn import Interval, StrOptions
-from evenhand.models.classifier import FairnessWarning
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows
-from evenhand.peers._base import FloatArray, LinearPeer
+from evenhand.models.settings import FairnessWarning, FitWarning, warn
+from evenhand.peers._base import CONSTRAINTS, FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
 from evenhand.peers._zafar import LogisticProgram
 
@@ -108,10 +107,8 @@ class ZafarMistreatmentClassifier(LinearPeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
         "constraint": [StrOptions(set(_KINDS))],
-        "covariance_bound": [Interval(Real, 0, None, closed="left")],
-        "relative": ["boolean"],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "solver": [str],
@@ -125,9 +122,6 @@ class ZafarMistreatmentClassifier(LinearPeer):
     max_iter: int = 30
     tol: float = 1e-4
     solver: str = "CLARABEL"
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
 
     def _fit(self, rows: CodedRows) -> None:
         problem = LogisticProgram(rows, self.l2, self.solver)
@@ -148,7 +142,7 @@ class ZafarMistreatmentClassifier(LinearPeer):
         losses = [problem.loss(problem.optimum)]
         feasible = [bool(np.all(start <= allowed))]
         converged, step = feasible[0], _Convexified(problem, errors, self.bound_)
-        penalty, trouble = PENALTY, f"max_iter={self.max_iter} iterations were not enough"
+        penalty, trouble = PENALTY, f"{self.max_iter} iterations were not enough"
         while not converged and len(points) <= self.max_iter:
             try:
                 w = step(points[-1], penalty)
@@ -156,11 +150,11 @@ class ZafarMistreatmentClassifier(LinearPeer):
                 trouble = str(error).rstrip(".")
                 break
             penalty = min(penalty * PENALTY_GROWTH, MAX_PENALTY)
-            found = np.abs(covariances(w))
+            sizes = np.abs(covariances(w))
             points.append(w)
-            beyond.append(np.maximum(0, found - self.bound_).sum())
+            beyond.append(np.maximum(0, sizes - self.bound_).sum())
             losses.append(problem.loss(w))
-            feasible.append(bool(np.all(found <= allowed)))
+            feasible.append(bool(np.all(sizes <= allowed)))
             still = abs(losses[-1] - losses[-2]) <= self.tol * losses[-1]
             converged = still and (feasible[-1] or penalty == MAX_PENALTY)
             if converged and not feasible[-1]:
@@ -174,18 +168,22 @@ class ZafarMistreatmentClassifier(LinearPeer):
         self.losses_, self.violations_ = np.array(losses), np.array(beyond)
         self.n_iter_ = len(points) - 1
         if not self.feasible_:
-            warnings.warn(
-                f"no weights within the bounds were found ({trouble}): the covariances are "
-                f"{', '.join(f'{c:.3g}' for c in self.covariance_)}. The classifier is kept with "
-                "feasible_=False.",
-                FairnessWarning,
-                stacklevel=3,
+            warn(
+                FairnessWarning(
+                    "covariance_not_reached",
+                    "no weights within the bounds were found ({trouble}): the covariances are "
+                    "{covariances}. The classifier is kept with feasible_=False.",
+                    trouble=trouble,
+                    covariances=", ".join(f"{c:.3g}" for c in self.covariance_),
+                )
             )
         elif not converged:
-            warnings.warn(
-                f"the procedure did not settle ({trouble}); the best weights so far are used.",
-                ConvergenceWarning,
-                stacklevel=3,
+            warn(
+                FitWarning(
+                    "procedure_not_settled",
+                    "the procedure did not settle ({trouble}); the best weights so far are used.",
+                    trouble=trouble,
+                )
             )
 
     def _errors(self, problem: LogisticProgram, kind: Any) -> _Errors:
@@ -193,9 +191,13 @@ class ZafarMistreatmentClassifier(LinearPeer):
         used = problem.share * (True if kind == "all" else problem.y == kind)
         groups = np.array([used @ (problem.z == 0), used @ (problem.z == 1)])
         if not groups.all():
-            raise ValueError(
-                f"group {self.groups_[groups == 0][0]!s} has no row with the label "
-                f"{self.classes_[kind]!s}; constraint={self.constraint!r} needs some in each group."
+            raise InputError(
+                "label_missing_in_group",
+                "group {group} has no row with the label {label}; {constraint} needs some in each "
+                "group.",
+                group=self.groups_.tolist()[int(np.argmin(groups))],
+                label=self.classes_.tolist()[kind],
+                constraint=Parameter("constraint", self.constraint),
             )
         mean = groups[1] / groups.sum()
         used = used / groups.sum()

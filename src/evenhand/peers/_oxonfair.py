@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from evenhand.core.errors import InputError
 from evenhand.core.rates import Rate
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._adapter import Adapter, quiet
-from evenhand.peers._base import FloatArray, GroupPeer, TargetPeer, best_for, find_rate
+from evenhand.peers._base import SINGLE_RATES, FloatArray, GroupPeer, TargetPeer, best_for
 from evenhand.peers._docs import adapter_docs
 
 
 def _group_metric(metrics: Any, rate: Rate) -> Any:
-    """Give a rate as OxonFair's kind of metric; empty denominators count as 1, as they do there."""
+    """Give a rate as a metric of OxonFair's; empty denominators count as 1, as they do there."""
 
     def value(TP: Any, FP: Any, FN: Any, TN: Any) -> Any:
         cells = {(0, 0): TN, (0, 1): FP, (1, 0): FN, (1, 1): TP}
@@ -31,23 +32,23 @@ class _InferredGroups:
     """Group of each row as a classifier guesses it: one column a group, and one for doubt.
 
     Only columns that occur in the training data are kept, because OxonFair fails on one without
-    rows; a later row of such a kind goes to the most frequent one.
+    rows; a later row with such a guess goes to the most frequent one.
     """
 
     def __init__(self, model: Any, doubt: float, X: FloatArray) -> None:
         self.model, self.doubt = model, doubt
-        self.kinds, count = np.unique(self._kind(X), return_counts=True)
+        self.guesses, count = np.unique(self._guess(X), return_counts=True)
         self.common = int(np.argmax(count))
 
-    def _kind(self, X: FloatArray) -> NDArray[np.intp]:
+    def _guess(self, X: FloatArray) -> NDArray[np.intp]:
         proba = np.asarray(self.model.predict_proba(X))
         return np.where(proba.max(axis=1) < self.doubt, -1, proba.argmax(axis=1))
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        kind = self._kind(X)
-        column = np.clip(np.searchsorted(self.kinds, kind), 0, len(self.kinds) - 1)
-        column = np.where(self.kinds[column] == kind, column, self.common)
-        return np.eye(len(self.kinds))[column]
+        guess = self._guess(X)
+        column = np.clip(np.searchsorted(self.guesses, guess), 0, len(self.guesses) - 1)
+        column = np.where(self.guesses[column] == guess, column, self.common)
+        return np.eye(len(self.guesses))[column]
 
 
 @dataclass(eq=False, repr=False)
@@ -76,7 +77,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
         takes a classifier that calls everybody positive for an answer.
     validation_size : float, optional
         Share of the rows kept from the base estimators, on which the cuts are found. By default the
-        cuts are found on all the training rows, as those of the other methods here are; a base
+        cuts are found on all the training rows, as the other peers' are; a base
         estimator that overfits needs a share.
     estimator : estimator, optional
         With ``predict_proba``, for labels and for groups; logistic regression by default.
@@ -137,16 +138,18 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
         # Doubt is a group of its own here, hence no threshold there.
         self.model_ = oxonfair.FairPredictor(label, data, inferred_groups=infer, threshold=0)
         metrics = oxonfair.group_metrics
-        ratio = _group_metric(metrics, find_rate(self.notion)).min_ratio
+        ratio = _group_metric(metrics, SINGLE_RATES[self.notion]).min_ratio
         share = metrics.pos_pred_rate
         limits = ((share.min, self.min_share, ">"), (share.max, 1 - self.min_share, "<"))
         try:
             with quiet("oxonfair"):
                 self.model_.fit(metrics.accuracy, ratio, self.tau, additional_constraints=limits)
         except IndexError as error:  # its way to say that nothing satisfies the limits
-            raise ValueError(
-                f"OxonFair found no cuts that leave {self.min_share:.0%} predicted positives and "
-                "negatives in each group."
+            raise InputError(
+                "no_oxonfair_cut",
+                "OxonFair found no cuts that leave {least:.0%} predicted positives and negatives "
+                "in each group.",
+                least=self.min_share,
             ) from error
         self._metrics = metrics.accuracy, ratio
 

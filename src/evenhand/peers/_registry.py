@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import Rate
 from evenhand.models.boosted import FairBoostedClassifier
@@ -45,7 +46,7 @@ class PeerRecord:
     path : mapping of str to sequence, default={}
         At most one parameter of the estimator and the values to try.
     notions : tuple of str, optional
-        The notions it can be asked for; all by default.
+        The notions it can be fitted for; all by default.
     packages : tuple of str, default=()
         Packages beside evenhand's own requirements whose versions matter.
     """
@@ -62,7 +63,8 @@ _PARITY = ("statistical_parity",)
 _ONE_RATE = tuple(name for name, make in NOTIONS.items() if isinstance(make(2).rate, Rate))
 _ZHANG = {"statistical_parity": "demographic_parity"}
 
-# All are chosen by the rate on the training part itself: a margin would compare rules, not methods.
+# All are chosen by the rate on the training part itself: with a margin for evenhand alone, rules of
+# choice would be compared, not peers.
 _ALIKE: dict[str, Any] = {"confidence": None}
 
 PEERS: dict[str, PeerRecord] = {
@@ -136,59 +138,68 @@ def _takes_groups(estimator: Any) -> bool:
     return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
 
 
-_HELP = (
-    f"use names among {', '.join(map(repr, PEERS))}, PeerRecord records, or a mapping of names to "
-    "estimators."
-)
-
-
-def _as_record(name: str, method: Any) -> PeerRecord:
+def _as_record(name: str, peer: Any) -> PeerRecord:
     """Take a record as it is, an estimator as the answer to any notion and seed."""
-    return (
-        method if isinstance(method, PeerRecord) else PeerRecord(name, lambda notion, seed: method)
-    )
+    return peer if isinstance(peer, PeerRecord) else PeerRecord(name, lambda notion, seed: peer)
 
 
 def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:
     """Give the records by key: from names, records, or estimators by name."""
     if isinstance(methods, str):
-        if methods != "all":
-            methods = [methods]
-        else:
-            covered = (m for m in PEERS.items() if notion in (m[1].notions or NOTIONS))
-            methods = [key for key, _ in covered]
+        covered = [key for key, record in PEERS.items() if notion in (record.notions or NOTIONS)]
+        methods = covered if methods == "all" else [methods]
     if isinstance(methods, Mapping):
-        chosen = {str(name): _as_record(str(name), m) for name, m in methods.items()}
-    elif not isinstance(methods, Iterable):
-        raise ValueError(f"methods is {methods!r}; {_HELP}")
+        chosen = {str(name): _as_record(str(name), peer) for name, peer in methods.items()}
     else:
         chosen = {}
-        for method in methods:
-            if isinstance(method, PeerRecord):
-                chosen[method.name] = method
-            elif isinstance(method, str) and method in PEERS:
-                chosen[method] = PEERS[method]
+        for peer in methods if isinstance(methods, Iterable) else [methods]:
+            if isinstance(peer, PeerRecord):
+                chosen[peer.name] = peer
+            elif isinstance(peer, str) and peer in PEERS:
+                chosen[peer] = PEERS[peer]
             else:
-                raise ValueError(f"methods has {method!r}; {_HELP}")
+                raise InputError(
+                    "unknown_peer",
+                    "{methods} has {peer!r}; use names among {names}, PeerRecord records, or a "
+                    "mapping of names to estimators.",
+                    methods=Parameter("methods"),
+                    peer=peer,
+                    names=", ".join(map(repr, PEERS)),
+                )
     if not chosen:
-        raise ValueError("methods is empty; name at least one.")
-    for key, method in chosen.items():
-        if method.notions is not None and notion not in method.notions:
-            raise ValueError(
-                f"method {key!r} is not made for notion={notion!r}, only for "
-                f"{', '.join(map(repr, method.notions))}; leave it out."
-            )
-        estimator = method.make(notion, 0)
-        if isinstance(estimator, type):
-            raise ValueError(f"method {key!r} is a class; give an estimator.")
-        if not _takes_groups(estimator):
-            raise ValueError(
-                f"method {key!r} has no fit(X, y, *, sensitive_features), which compare calls."
-            )
-        unknown = set(method.path) - set(estimator.get_params())
-        if unknown or len(method.path) > 1:
-            raise ValueError(
-                f"the path of method {key!r} must name one parameter of its estimator, not "
-                f"{', '.join(map(repr, method.path))}."
-            )
+        raise InputError(
+            "no_peers", "{methods} is empty; name at least one.", methods=Parameter("methods")
+        )
+    for key, record in chosen.items():
+        _check_record(key, record, notion)
     return chosen
+
+
+def _check_record(key: str, record: PeerRecord, notion: str) -> None:
+    """Refuse a record that :func:`compare` cannot run for the notion."""
+    if record.notions is not None and notion not in record.notions:
+        raise InputError(
+            "peer_without_notion",
+            "method {peer!r} is not made for {notion}, only for {notions}; leave it out.",
+            peer=key,
+            notion=Parameter("notion", notion),
+            notions=", ".join(map(repr, record.notions)),
+        )
+    estimator = record.make(notion, 0)
+    if isinstance(estimator, type):
+        raise InputError(
+            "peer_is_a_class", "method {peer!r} is a class; give an estimator.", peer=key
+        )
+    if not _takes_groups(estimator):
+        raise InputError(
+            "peer_without_groups",
+            "method {peer!r} has no fit(X, y, *, sensitive_features), which compare calls.",
+            peer=key,
+        )
+    if len(record.path) > 1 or not record.path.keys() <= estimator.get_params().keys():
+        raise InputError(
+            "bad_path",
+            "the path of method {peer!r} must name one parameter of its estimator, not {path}.",
+            peer=key,
+            path=", ".join(map(repr, record.path)),
+        )

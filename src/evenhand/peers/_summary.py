@@ -1,10 +1,11 @@
-"""Means over splits of what a comparison found, and its curves read at given rates."""
+"""Means of a comparison over its splits, and its curves read at given rates."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from evenhand.core.errors import InputError
 from evenhand.core.rates import RATES
 from evenhand.core.targets import Target
 
@@ -20,17 +21,20 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each method and τ: means of ``accuracy``, ``rate``, ``seconds`` and
+        A row for each peer and τ: means of ``accuracy``, ``rate``, ``seconds`` and
         ``memory_mib``, standard errors of the first two (``accuracy_se``, ``rate_se``), ``met``
         (share of the splits whose test rate reaches τ with an eligible answer), ``eligible`` (share
-        of the splits with one), ``ineligible`` (why the first that has none has none), ``splits``
-        (how many succeeded) and ``error`` (of the first that failed). The mean rate is NaN if the
-        rate is undefined on any split.
+        of the splits with one), ``ineligible`` (the reason on the first split without one),
+        ``splits`` (how many succeeded) and ``error`` (of the first that failed). The mean rate is
+        NaN if the rate is undefined on any split.
     """
     missing = {"key", "method", "needs_group", "tau", "rate", "eligible", "error"} - set(table)
     if missing:
-        names = ", ".join(map(repr, sorted(missing)))
-        raise ValueError(f"this is no table of compare: it has no column {names}.")
+        raise InputError(
+            "not_a_comparison",
+            "this is not a table of compare: it has no column {columns}.",
+            columns=", ".join(map(repr, sorted(missing))),
+        )
     # A table read back from a file has lost its empty texts.
     texts = {c: table[c].astype(object) for c in ("error", "ineligible") if c in table}
     table = table.assign(ineligible="").assign(**{c: t.fillna("") for c, t in texts.items()})
@@ -45,7 +49,7 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     out = groups[["accuracy", "seconds", "memory_mib", "met", "eligible"]].mean()
     out = out.join(groups[["accuracy", "rate"]].sem().add_suffix("_se"))
     out["splits"] = groups["accuracy"].count()
-    # A mean of the splits that happen to have a rate would flatter a method that often has none.
+    # A mean of the splits that happen to have a rate would flatter a peer that often has none.
     defined = groups["rate"].count() == out["splits"]
     out["rate"] = groups["rate"].mean().where(defined)
     out["rate_se"] = out["rate_se"].where(defined)
@@ -60,9 +64,9 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
 def accuracy_at_rate(
     table: pd.DataFrame, rates: Sequence[float] = (0.8, 0.9, 0.95)
 ) -> pd.DataFrame:
-    """Accuracy of each method's mean test curve at given rates.
+    """Accuracy of each peer's mean test curve at given rates.
 
-    The curve joins a method's mean (rate, accuracy) points over τ. At a rate it is worth the best
+    The curve joins a peer's mean (rate, accuracy) points over τ. At a rate it is worth the best
     of the points at least that fair and of the line between neighbours there; nothing is assumed
     beyond the fairest point. Points that are eligible on fewer than half of the splits are left
     out.
@@ -77,7 +81,7 @@ def accuracy_at_rate(
     Returns
     -------
     DataFrame
-        A row for each method, with columns ``needs_group`` and, for each rate r, ``r`` and
+        A row for each peer, with columns ``needs_group`` and, for each rate r, ``r`` and
         ``r_se``; NaN where the curve does not reach.
     """
     means = summarize(table)

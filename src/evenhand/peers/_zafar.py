@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
 
 from evenhand._extras import import_extra
 from evenhand._sklearn import Interval, StrOptions
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.inputs import CodedRows, merge_alike
-from evenhand.peers._base import FloatArray, LinearPeer
+from evenhand.models.settings import FitWarning, warn
+from evenhand.peers._base import CONSTRAINTS, FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
 
 # Above this share of nonzero inputs a dense matrix is the smaller one.
@@ -41,9 +42,11 @@ class LogisticProgram:
     def __init__(self, rows: CodedRows, l2: float, solver: str) -> None:
         self.cp = import_extra("cvxpy", "peers")
         if solver.upper() not in self.cp.installed_solvers():
-            raise ValueError(
-                f"solver={solver!r} is none of cvxpy's: "
-                f"{', '.join(map(repr, self.cp.installed_solvers()))}."
+            raise InputError(
+                "unknown_solver",
+                "{solver} is not a solver that cvxpy has installed; it has {installed}.",
+                solver=Parameter("solver", solver),
+                installed=", ".join(map(repr, self.cp.installed_solvers())),
             )
         rows = merge_alike(rows)
         self.solver, self.l2, self.y, self.z = solver.upper(), l2, rows.y, rows.z
@@ -78,11 +81,8 @@ class LogisticProgram:
         """Covariance of group and score at the weights."""
         return float(self.covariance_gradient @ (w * self.size))
 
-    def solve(self, problem: Any, stacklevel: int = 5) -> FloatArray:
-        """Solve a program for the weights; never anything but finite ones.
-
-        Between this and the user's line are a function that has the program, ``_fit`` and ``fit``.
-        """
+    def solve(self, problem: Any) -> FloatArray:
+        """Solve a program for the weights; never anything but finite ones."""
         status, w = "", None
         for settings in ATTEMPTS[: len(ATTEMPTS) if self.solver == "CLARABEL" else 1]:
             try:
@@ -91,19 +91,21 @@ class LogisticProgram:
                     problem.solve(solver=self.solver, **settings)
             except self.cp.error.SolverError:
                 continue
-            found = self.v.value
-            if found is None or not np.isfinite(found).all():
+            value = self.v.value
+            if value is None or not np.isfinite(value).all():
                 status = status or f": it says {problem.status!r}"
             elif problem.status == "optimal":
-                return np.asarray(found, dtype=np.float64) / self.size
+                return np.asarray(value, dtype=np.float64) / self.size
             elif problem.status == "optimal_inaccurate":
-                w = np.asarray(found, dtype=np.float64) / self.size
+                w = np.asarray(value, dtype=np.float64) / self.size
         if w is None:
             raise RuntimeError(f"{self.solver} failed to solve the convex program{status}.")
-        warnings.warn(
-            f"{self.solver} solved the convex program to reduced accuracy only.",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
+        warn(
+            FitWarning(
+                "reduced_accuracy",
+                "{solver} solved the convex program to reduced accuracy only.",
+                solver=self.solver,
+            )
         )
         return w
 
@@ -111,8 +113,7 @@ class LogisticProgram:
     def optimum(self) -> FloatArray:
         """Weights of least loss."""
         objective = self.cp.Minimize(self.factor * self.expression)
-        # A cached property is one more call.
-        return self.solve(self.cp.Problem(objective, self.link), stacklevel=6)
+        return self.solve(self.cp.Problem(objective, self.link))
 
     @cached_property
     def _fair(self) -> Any:
@@ -131,12 +132,12 @@ class LogisticProgram:
         )
 
     def fair(self, bound: float) -> FloatArray:
-        """Weights of least loss among those of a covariance within the bound."""
+        """Weights of least loss whose covariance is within the bound."""
         self.bound.value = bound
         return self.solve(self._fair)
 
     def accurate(self, bound: float) -> FloatArray:
-        """Weights of least covariance among those of a loss within the bound."""
+        """Weights of least covariance whose loss is within the bound."""
         self.bound.value = self.factor * bound
         return self.solve(self._accurate)
 
@@ -206,11 +207,9 @@ class ZafarClassifier(LinearPeer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
         "mode": [StrOptions({"fairness", "accuracy"})],
-        "covariance_bound": [Interval(Real, 0, None, closed="left")],
-        "relative": ["boolean"],
         "gamma": [Interval(Real, 0, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
         "solver": [str],
     }
 
@@ -221,9 +220,6 @@ class ZafarClassifier(LinearPeer):
     gamma: float = 0.1
     l2: float = 1e-4
     solver: str = "CLARABEL"
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
 
     def _fit(self, rows: CodedRows, problem: LogisticProgram | None = None) -> None:
         problem = problem or LogisticProgram(rows, self.l2, self.solver)
@@ -271,7 +267,7 @@ class ZafarClassifier(LinearPeer):
         models = [copy(self).set_params(**{name: bound}) for bound in bounds]
         problem = None
         for model in models:
-            model._check_parameters()
+            model._validate_params()
             rows = model._code(X, y, sensitive_features, sample_weight)
             problem = problem or LogisticProgram(rows, self.l2, self.solver)
             model._fit(rows, problem)

@@ -10,19 +10,21 @@ predictor's score. One step moves the predictor by
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 
+from evenhand._sklearn import Interval, StrOptions
+from evenhand.core.errors import Parameter
 from evenhand.core.updates import RULES
 from evenhand.models.inputs import CodedRows, check_scales
-from evenhand.peers._base import FloatArray, ScorePeer
+from evenhand.models.settings import FitWarning, warn
+from evenhand.peers._base import CONSTRAINTS, FloatArray, ScorePeer
+from evenhand.peers._docs import peer_docs
 from evenhand.peers._networks import Adam, Momentum, Network, guess_group
 
 # A weight this large is going nowhere, and its products with inputs may overflow.
@@ -65,6 +67,7 @@ def _column_scale(X: FloatArray) -> FloatArray:
 
 
 @dataclass(eq=False, repr=False)
+@peer_docs
 class ZhangClassifier(ScorePeer):
     r"""Adversarial debiasing with the projected update.
 
@@ -150,6 +153,23 @@ class ZhangClassifier(ScorePeer):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "notion": [StrOptions(set(NOTIONS))],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha_schedule": [StrOptions(set(ALPHA_SCHEDULES))],
+        "projection": ["boolean"],
+        "hidden": [Interval(Integral, 0, None, closed="left"), None],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "min_steps": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "adversary_learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "rate_schedule": [StrOptions(set(RATE_SCHEDULES))],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
     notion: str = "demographic_parity"
     _: KW_ONLY
     alpha: float = 0.3
@@ -166,37 +186,6 @@ class ZhangClassifier(ScorePeer):
     l2: float = 1e-4
     random_state: Any = None
 
-    def _check_parameters(self) -> None:
-        choices: dict[str, dict[str, Any]] = {
-            "notion": NOTIONS,
-            "alpha_schedule": ALPHA_SCHEDULES,
-            "rate_schedule": RATE_SCHEDULES,
-            "optimizer": OPTIMIZERS,
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}; use one of {', '.join(map(repr, known))}."
-                )
-        kinds: dict[str, Any] = {
-            "alpha": Real,
-            "l2": Real,
-            "learning_rate": Real,
-            "adversary_learning_rate": Real,
-        }
-        kinds |= {"epochs": Integral, "min_steps": Integral, "batch_size": Integral}
-        least = {"alpha": 0, "epochs": 1, "min_steps": 0, "batch_size": 1, "l2": 0}
-        for name, kind in kinds.items():
-            value, low = getattr(self, name), least.get(name)
-            if not isinstance(value, kind) or not (value > 0 if low is None else value >= low):
-                what = "a whole number" if kind is Integral else "a number"
-                bound = "above 0" if low is None else f"of at least {low}"
-                raise ValueError(f"{name}={value!r} must be {what} {bound}.")
-            if value == np.inf:
-                raise ValueError(f"{name}={value!r} must be finite.")
-        if self.hidden is not None and not (isinstance(self.hidden, Integral) and self.hidden >= 0):
-            raise ValueError(f"hidden={self.hidden!r} must be a number of units or None.")
-
     def _fit(self, rows: CodedRows) -> None:
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         check_scales(_column_scale(rows.X), names)
@@ -210,11 +199,15 @@ class ZhangClassifier(ScorePeer):
             self.__dict__.pop("coef_", None)
             self.__dict__.pop("intercept_", None)
         if not converged:
-            warnings.warn(
-                f"adversarial training diverged at step {self.n_iter_ + 1}; the parameters before "
-                "it are used. A smaller learning_rate or alpha may help.",
-                ConvergenceWarning,
-                stacklevel=3,
+            warn(
+                FitWarning(
+                    "training_diverged",
+                    "adversarial training diverged at step {step}; the parameters before it are "
+                    "used. A smaller {rate} or {alpha} may help.",
+                    step=self.n_iter_ + 1,
+                    rate=Parameter("learning_rate"),
+                    alpha=Parameter("alpha"),
+                )
             )
 
     def _train(self, network: Network, rows: CodedRows) -> bool:

@@ -1,7 +1,10 @@
 """Experiments and the paper's statements as records; how these are judged and written down."""
 
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -85,6 +88,51 @@ class Experiment:
     needs: tuple[str, ...] = ()
 
 
+@cache
+def claims_texts() -> dict[str, Any]:
+    """Read the titles, captions and claims of all experiments."""
+    return tomllib.loads((files(__package__) / "claims.toml").read_text(encoding="utf-8"))
+
+
+def experiment(
+    name: str,
+    *,
+    tests: Mapping[str, Callable[[pd.DataFrame, str], Finding]],
+    section: str | None = None,
+    words: Mapping[str, str] | None = None,
+    **parts: Any,
+) -> Experiment:
+    """Make an experiment with the title, caption and claims that ``claims.toml`` has for it.
+
+    Parameters
+    ----------
+    name : str
+        Its name, and there the name of its section unless ``section`` is another.
+    tests : mapping of str to callable
+        The test of each claim, by the claim's name in that section.
+    words : mapping, optional
+        What stands there in braces.
+    **parts
+        ``cells``, ``run``, ``draw`` and ``needs`` of :class:`Experiment`.
+    """
+    text = claims_texts()[section or name]
+
+    def write(sentence: str) -> str:
+        return sentence.format_map(words) if words else sentence
+
+    def claim(key: str) -> Claim:
+        stated = text["claims"][key]
+        return Claim(test=tests[key], **stated | {"statement": write(stated["statement"])})
+
+    return Experiment(
+        name=name,
+        title=write(text["title"]),
+        caption=text["caption"],
+        claims=tuple(map(claim, tests)),
+        **parts,
+    )
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A claim that was judged."""
@@ -109,7 +157,7 @@ class Verdict:
             "place": self.claim.place,
             "criterion": self.claim.criterion,
             "experiment": self.experiment,
-            "findings": {name: found._asdict() for name, found in self.findings.items()},
+            "findings": {name: finding._asdict() for name, finding in self.findings.items()},
             "verdict": self.verdict,
         }
 
@@ -165,13 +213,13 @@ def _cell(text: str) -> str:
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """Count the verdicts, in words."""
-    found = [v.verdict for v in verdicts]
-    words = [f"{found.count(name)} {name}" for name in VERDICTS if name in found]
+    names = [v.verdict for v in verdicts]
+    words = [f"{names.count(name)} {name}" for name in VERDICTS if name in names]
     plural = [
         text if text.startswith("1 ") else text.replace(" holds", " hold").replace(" does", " do")
         for text in words
     ]
-    return f"{len(found)} claims: {', '.join(plural)}"
+    return f"{len(names)} claims: {', '.join(plural)}"
 
 
 def claims_markdown(

@@ -1,4 +1,4 @@
-"""Lines with bands, told apart without colour."""
+"""Lines with bands, which differ in dashes and markers as well as in colour."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -98,15 +98,15 @@ def lines(
 
 def legend(figure: Any, axes: Any, ncols: int = 5) -> None:
     """One legend below all axes."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for ax in np.ravel(axes):
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            handles.setdefault(label, handle)
     figure.legend(
-        found.values(),
-        found.keys(),
+        handles.values(),
+        handles.keys(),
         loc="outside lower center",
-        ncols=min(len(found), ncols),
+        ncols=min(len(handles), ncols),
         frameon=False,
         fontsize="small",
     )
@@ -117,8 +117,8 @@ def _mark_missing(ax: Any, table: pd.DataFrame) -> None:
     names = list(dict.fromkeys(table["name"]))
     width = 0.004
     for i, name in enumerate(names):
-        part = table[table["name"] == name]
-        share = part["rate"].isna().groupby(part["rho"]).mean()
+        rows = table[table["name"] == name]
+        share = rows["rate"].isna().groupby(rows["rho"]).mean()
         share = share[share > 0]
         if not share.empty:
             ax.plot(

@@ -95,13 +95,13 @@ def _classifier(settings: dict[str, Any]) -> FairClassifier:
     return FairClassifier(method=method, **wanted)
 
 
-def fit(part: Split, reading: str, method: str, **params: Any) -> FairClassifier:
+def fit(data: Split, reading: str, method: str, **params: Any) -> FairClassifier:
     """Fit in a reading by NGD or AGD; what is not reached is for the caller to see."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = _classifier(_settings(reading, method, params))
-        return model.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+        return model.fit(data.X_train, data.y_train, sensitive_features=data.z_train)
 
 
 def problem(X: Any, y: Any, z: Any, reading: str, **params: Any) -> Oracle:
@@ -125,6 +125,21 @@ def iterations(oracle: Oracle, reading: str, method: str, update: str) -> Iterat
     )
 
 
+def rows_of(data: Split, where: str) -> tuple[Any, Any, Any]:
+    """Give inputs, labels and groups of the training or the test rows ("train" or "test")."""
+    if where == "train":
+        return data.X_train, data.y_train, data.z_train
+    return data.X_test, data.y_test, data.z_test
+
+
+def measure_model(
+    model: Any, data: Split, where: str, rate: str = "selection_rate"
+) -> dict[str, float]:
+    """:func:`measure` what a fitted classifier predicts for the training or test rows."""
+    X, y, z = rows_of(data, where)
+    return measure(y, model.predict(X), z, rate)
+
+
 def measure(y: Any, predicted: Any, z: Any, rate: str = "selection_rate") -> dict[str, float]:
     """Accuracy, rate and share of positives; the rate is NaN where it is undefined.
 
@@ -141,14 +156,15 @@ def measure(y: Any, predicted: Any, z: Any, rate: str = "selection_rate") -> dic
 
 
 def measure_iterates(
-    model: FairClassifier, X: Any, y: Any, z: Any, iterates: slice = slice(None)
+    model: FairClassifier, data: Split, where: str, iterates: slice = slice(None)
 ) -> list[dict[str, float]]:
     """:func:`measure` what kept iterates predict with the cut 0."""
+    X, y, z = rows_of(data, where)
     W = model.trajectory_.iterates[iterates]
     scores = W[:, :-1] @ np.asarray(X, dtype=np.float64).T + W[:, -1:]
     return [measure(y, (row > 0).astype(int), z) for row in scores]
 
 
-def measure_last(model: FairClassifier, X: Any, y: Any, z: Any) -> dict[str, float]:
+def measure_last(model: FairClassifier, data: Split, where: str) -> dict[str, float]:
     """:func:`measure` what the last kept iterate predicts with the cut 0."""
-    return measure_iterates(model, X, y, z, slice(-1, None))[0]
+    return measure_iterates(model, data, where, slice(-1, None))[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.progress import job_bar
 from evenhand.paper.experiments._claims import Experiment, Verdict, claims_markdown, judge_all
 from evenhand.paper.experiments._fits import SEEDS, SETTINGS
@@ -47,8 +48,12 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
     wanted = list(names or EXPERIMENTS)
     for name in wanted:
         if name not in EXPERIMENTS:
-            known = ", ".join(EXPERIMENTS)
-            raise ValueError(f"there is no experiment {name!r}; there are: {known}.")
+            raise InputError(
+                "unknown_experiment",
+                "there is no experiment {name!r}; there are: {names}.",
+                name=name,
+                names=", ".join(EXPERIMENTS),
+            )
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
     import_extra("matplotlib", "paper")
     for package in dict.fromkeys(package for e in chosen for package in e.needs):
@@ -64,11 +69,15 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
 def _check_kind(folder: Path, quick: bool) -> None:
     """Refuse to put a quick run where a full one is, or the other way round."""
     note, kind = folder / "cells" / "kind.txt", "quick" if quick else "full"
-    found = note.read_text(encoding="utf-8").strip() if note.exists() else kind
-    if found != kind:
-        raise ValueError(
-            f"{folder} holds a {found} run; give the {kind} one another folder with out=... "
-            "(--out on the command line)."
+    earlier = note.read_text(encoding="utf-8").strip() if note.exists() else kind
+    if earlier != kind:
+        raise InputError(
+            "other_kind_of_run",
+            "{folder} holds a {earlier} run; give the {kind} one another folder with {out}.",
+            folder=str(folder),
+            earlier=earlier,
+            kind=kind,
+            out=Parameter("out"),
         )
     write_atomically(note, lambda file: file.write(kind.encode()))
 
@@ -120,8 +129,8 @@ def reproduce(
         earlier = None if name in tables else finished(experiment, folder, quick=quick)
         if earlier is not None:
             tables[name] = earlier
-    known = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
-    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in known)
+    finished_ones = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
+    verdicts = judge_all((experiment, tables[experiment.name]) for experiment in finished_ones)
     command = "evenhand reproduce" + " --quick" * quick
     notes = [
         f"Splits are 70/30, stratified on label and group; {SEEDS} seeds. {SETTINGS}",
@@ -129,9 +138,9 @@ def reproduce(
     ]
     if quick:
         notes.insert(0, "**A quick run: one seed, few correlations. A look, not a result.**")
-    text = claims_markdown(verdicts, known, notes)
-    # A part never takes the place of the whole.
-    file = "claims.md" if len(known) == len(EXPERIMENTS) else "claims-partial.md"
+    text = claims_markdown(verdicts, finished_ones, notes)
+    # The claims of some experiments never overwrite the claims of all.
+    file = "claims.md" if len(finished_ones) == len(EXPERIMENTS) else "claims-partial.md"
     write_atomically(folder / file, lambda handle: handle.write(text.encode()))
     names = {experiment.name for experiment in chosen}
     return [verdict for verdict in verdicts if verdict.experiment in names]

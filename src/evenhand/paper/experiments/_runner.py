@@ -72,10 +72,10 @@ def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame 
     """Table of an experiment all of whose cells have been run already."""
     rows: Rows = []
     for cell, path in _cells(experiment, out, quick):
-        found = _read_cell(cell, path)
-        if found is None:
+        measured = _read_cell(cell, path)
+        if measured is None:
             return None
-        rows += found
+        rows += measured
     return pd.DataFrame(rows)
 
 

@@ -8,11 +8,10 @@ import pandas as pd
 
 from evenhand.paper.experiments._claims import (
     CORRECTED,
-    Claim,
-    Experiment,
     Finding,
     Rows,
     dagger,
+    experiment,
     means,
 )
 from evenhand.paper.experiments._draw import draw_over_rho, grid, legend, lines
@@ -22,9 +21,9 @@ from evenhand.paper.experiments._fits import (
     VARIANTS,
     fit,
     grid_of,
-    measure,
     measure_iterates,
     measure_last,
+    measure_model,
     split,
 )
 from evenhand.peers import AccuracyOnly
@@ -40,11 +39,11 @@ def run(rho: float, seed: int) -> Rows:
     A run that diverges has rows up to there. ``majority`` and ``plain`` are the accuracies of the
     constant answer and of plain logistic regression.
     """
-    part = split(rho, seed)
-    plain = AccuracyOnly().fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+    data = split(rho, seed)
+    plain = AccuracyOnly().fit(data.X_train, data.y_train, sensitive_features=data.z_train)
     ends = {
-        "majority": float(max(np.mean(part.y_train), 1 - np.mean(part.y_train))),
-        "plain": measure(part.y_train, plain.predict(part.X_train), part.z_train)["accuracy"],
+        "majority": float(max(np.mean(data.y_train), 1 - np.mean(data.y_train))),
+        "plain": measure_model(plain, data, "train")["accuracy"],
     }
     rows = []
     for reading in COLUMNS:
@@ -52,23 +51,23 @@ def run(rho: float, seed: int) -> Rows:
             method, update = name.split()
             fixed = {"step": 0.1} if reading == FIXED else {}
             reads = CORRECTED if reading == FIXED else reading
-            model = fit(part, reads, method, update=update, **fixed)
-            found_at = measure_iterates(model, part.X_train, part.y_train, part.z_train)
-            for t, found in enumerate(found_at, 1):
-                rows.append({"reading": reading, "name": name, "iteration": t} | found | ends)
+            model = fit(data, reads, method, update=update, **fixed)
+            by_iteration = measure_iterates(model, data, "train")
+            for t, measured in enumerate(by_iteration, 1):
+                rows.append({"reading": reading, "name": name, "iteration": t} | measured | ends)
     return rows
 
 
 def run_50(rho: float, seed: int) -> Rows:
     """Accuracy and rate on the training data at iteration 50, or where a run diverged."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
     for reading in READINGS:
         for name in VARIANTS:
             method, update = name.split()
-            model = fit(part, reading, method, update=update, max_iter=50, n_iterates=1)
-            found = measure_last(model, part.X_train, part.y_train, part.z_train)
-            rows.append({"reading": reading, "name": name, "iteration": model.n_iter_} | found)
+            model = fit(data, reading, method, update=update, max_iter=50, n_iterates=1)
+            measured = measure_last(model, data, "train")
+            rows.append({"reading": reading, "name": name, "iteration": model.n_iter_} | measured)
     return rows
 
 
@@ -106,8 +105,8 @@ def _curve(table: pd.DataFrame, reading: str, rho: float, name: str) -> pd.DataF
 
 
 def _ends(table: pd.DataFrame, rho: float) -> tuple[float, float]:
-    part = table[table["rho"] == rho]
-    return float(part["majority"].mean()), float(part["plain"].mean())
+    rows = table[table["rho"] == rho]
+    return float(rows["majority"].mean()), float(rows["plain"].mean())
 
 
 def _modified_above(table: pd.DataFrame, reading: str) -> Finding:
@@ -178,11 +177,6 @@ def _high_then_drops(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(", ".join(texts), good)
 
 
-def draw_50(table: pd.DataFrame) -> Any:
-    """Columns are readings, rows accuracy and rate, over the correlation."""
-    return draw_over_rho(table, ["training accuracy", "training rate"])
-
-
 def _at_50(table: pd.DataFrame, reading: str, name: str) -> pd.DataFrame:
     return means(table, "rho", reading=reading, name=name)
 
@@ -206,125 +200,35 @@ def _never_at_50(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(f"highest: {text}", bool(max(rates.max() for rates in tops.values()) < 0.8))
 
 
-HIGH = "high is halfway from the constant answer to plain logistic regression"
-ENDS_HIGH = f"at iteration 100 a high accuracy and a training rate of at least 0.8; {HIGH}"
-ENDS_ACCURATE = f"at iteration 100 a high accuracy, whatever the rate; {HIGH}"
-FIRST = (
-    "first iteration of the mean curve within 0.005 of NGD's final accuracy and 0.02 of its final "
-    "rate, or above: AGD's is smaller"
-)
-AT_50 = "training rate at iteration 50, modified less normal, is not negative at any ρ"
-
-CURVES = Experiment(
-    name="curves",
-    title="Training accuracy and statistical rate over the iterations",
+CURVES = experiment(
+    "curves",
     cells=lambda quick: grid_of(quick, tuple(DATA)),
     run=run,
     draw=draw,
-    caption=(
-        "Means over the seeds, bands of one standard deviation. In the last column the corrected "
-        "reading with η = 0.1 for w and u: for u that is far too long a step while scores are "
-        "nearly the same for everybody, so runs diverge or stay with one answer. (w alone would "
-        "bear it.)"
-    ),
-    claims=(
-        Claim(
-            "With the modified update both methods become much fairer than with the normal one, on "
-            "Adult and at ρ = 0.5",
-            "Section 5.3, Figure 2 a, b",
-            "final training rate, modified less normal, at least 0.1 in all four cases",
-            _modified_above,
+    tests={
+        "modified_above": _modified_above,
+        "ngd_adult": partial(_reaches, rho=ADULT, name="NGD modified", least_rate=0.8),
+        "agd_adult": partial(_reaches, rho=ADULT, name="AGD modified", least_rate=0.8),
+        "ngd_half": partial(_reaches, rho=0.5, name="NGD modified", least_rate=None),
+        "agd_half": partial(_reaches, rho=0.5, name="AGD modified", least_rate=None),
+        "faster_adult": partial(_faster, rho=ADULT),
+        "faster_half": partial(_faster, rho=0.5),
+        "similar_accuracy": partial(
+            _final, what="accuracy", holds=lambda agd, ngd: abs(agd - ngd) <= 0.02
         ),
-        Claim(
-            "NGD modified ends at a high accuracy and a high rate on Adult",
-            "Section 5.2.1, Figure 2 a",
-            ENDS_HIGH,
-            partial(_reaches, rho=ADULT, name="NGD modified", least_rate=0.8),
-        ),
-        Claim(
-            "AGD modified ends at a high accuracy and a high rate on Adult",
-            "Section 5.2.1, Figure 2 a",
-            ENDS_HIGH,
-            partial(_reaches, rho=ADULT, name="AGD modified", least_rate=0.8),
-        ),
-        Claim(
-            "NGD modified ends at a high accuracy at ρ = 0.5",
-            "Section 5.2.2, Figure 2 b",
-            ENDS_ACCURATE,
-            partial(_reaches, rho=0.5, name="NGD modified", least_rate=None),
-        ),
-        Claim(
-            "AGD modified ends at a high accuracy at ρ = 0.5",
-            "Section 5.2.2, Figure 2 b",
-            ENDS_ACCURATE,
-            partial(_reaches, rho=0.5, name="AGD modified", least_rate=None),
-        ),
-        Claim(
-            "AGD modified gets there in fewer iterations than NGD modified on Adult",
-            "Section 5.2.1, Figure 2 a",
-            FIRST,
-            partial(_faster, rho=ADULT),
-        ),
-        Claim(
-            "AGD modified gets there in fewer iterations than NGD modified at ρ = 0.5",
-            "Section 5.2.2, Figure 2 b",
-            FIRST,
-            partial(_faster, rho=0.5),
-        ),
-        Claim(
-            "AGD's accuracy is similar to NGD's on Adult",
-            "Section 5.2.1",
-            "training accuracies at iteration 100, modified update, within 0.02 of each other "
-            "(test added after the first full run)",
-            partial(_final, what="accuracy", holds=lambda agd, ngd: abs(agd - ngd) <= 0.02),
-        ),
-        Claim(
-            "AGD's final rate is the higher one on Adult",
-            "Section 5.2.1",
-            "training rate at iteration 100, modified update: AGD's above NGD's",
-            partial(_final, what="rate", holds=lambda agd, ngd: agd > ngd),
-        ),
-        Claim(
-            "With AGD and the normal update the rate is never high",
-            "Section 5.3",
-            "largest mean training rate over the iterations below 0.8, Adult and ρ = 0.5",
-            _never_high,
-        ),
-        Claim(
-            "With NGD and the normal update the rate is high at first and drops, and is never high "
-            "together with the accuracy",
-            "Section 5.3",
-            "training rate at least 0.8 within 10 iterations, below 0.8 at iteration 100, and no "
-            f"iteration with rate 0.8 and a high accuracy; {HIGH}",
-            _high_then_drops,
-        ),
-    ),
+        "higher_rate": partial(_final, what="rate", holds=lambda agd, ngd: agd > ngd),
+        "agd_normal_never_high": _never_high,
+        "ngd_normal_drops": _high_then_drops,
+    },
 )
-ITERATION_50 = Experiment(
-    name="iteration50",
-    title="Training accuracy and statistical rate at iteration 50 over the correlation",
+ITERATION_50 = experiment(
+    "iteration50",
     cells=grid_of,
     run=run_50,
-    draw=draw_50,
-    caption="As the curves, at iteration 50; the leftmost points are Adult itself.",
-    claims=(
-        Claim(
-            "AGD: the modified update is fairer than the normal one for every ρ",
-            "Figure 2 c, caption",
-            AT_50,
-            partial(_every_rho, method="AGD"),
-        ),
-        Claim(
-            "NGD: the modified update is fairer than the normal one for every ρ",
-            "Figure 2 c, caption",
-            AT_50,
-            partial(_every_rho, method="NGD"),
-        ),
-        Claim(
-            "At iteration 50 the rate is never high with normal updates, for any ρ",
-            "Section 5.3, Figure 2 c",
-            "mean training rate at iteration 50 below 0.8 at every ρ, AGD and NGD",
-            _never_at_50,
-        ),
-    ),
+    draw=partial(draw_over_rho, rows=["training accuracy", "training rate"]),
+    tests={
+        "agd_every_rho": partial(_every_rho, method="AGD"),
+        "ngd_every_rho": partial(_every_rho, method="NGD"),
+        "never_high": _never_at_50,
+    },
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.datasets import load_adult, make_counterexample, with_correlation
-from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows
+from evenhand.paper.experiments._claims import Finding, Rows, experiment
 from evenhand.paper.experiments._draw import grid, legend, lines
 from evenhand.paper.experiments._fits import ADULT, grid_of
 
@@ -17,9 +17,10 @@ STYLES = {
 
 
 def run(rho: float, seed: int) -> Rows:
-    """Rows, correlation and label rates; ranks of inputs with a column of ones.
+    """Count rows, correlation and label rates of Adult's labels at a correlation.
 
-    Of Adult and of the counter-example's made data.
+    For Adult itself also the ranks of the inputs with a column of ones, on Adult and on the
+    counter-example's synthetic data.
     """
     data = load_adult("full")
     y, male = data.target, (data.sensitive_features == "Male").to_numpy()
@@ -67,14 +68,14 @@ def _size(table: pd.DataFrame, reading: str) -> Finding:
 
 def _correlation(table: pd.DataFrame, reading: str) -> Finding:
     row = _adult(table)
-    found = [float(row["correlation"]), float(row["correlation_all_rows"])]
-    text = f"{found[0]:.4f}, all rows {found[1]:.4f}"
-    return Finding(text, any(round(r, 2) == 0.21 for r in found))
+    correlations = [float(row["correlation"]), float(row["correlation_all_rows"])]
+    text = f"{correlations[0]:.4f}, all rows {correlations[1]:.4f}"
+    return Finding(text, any(round(r, 2) == 0.21 for r in correlations))
 
 
 def _reached(table: pd.DataFrame, reading: str) -> Finding:
-    part = table[table["rho"] != ADULT]
-    off = (part["correlation"] - part["rho"]).abs().max()
+    rows = table[table["rho"] != ADULT]
+    off = (rows["correlation"] - rows["rho"]).abs().max()
     return Finding(f"largest difference {off:.0e}", bool(off <= 1e-3))
 
 
@@ -85,48 +86,10 @@ def _rank(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(f"Adult {text}", all(rank < columns for rank, columns in ranks))
 
 
-DATA = Experiment(
-    name="data",
-    title="Labels of a given correlation with the group",
+DATA = experiment(
+    "data",
     cells=grid_of,
     run=run,
     draw=draw,
-    caption=(
-        "Adult's inputs (`full`), each label replaced by the group with a probability that gives "
-        "the correlation. The leftmost points are Adult itself. The more the label follows the "
-        "group, the more the base rates of the groups differ."
-    ),
-    claims=(
-        Claim(
-            "Adult has approximately 45,000 individuals",
-            "Section 5.1",
-            "complete rows, to the nearest thousand 45,000",
-            _size,
-            one_reading=True,
-        ),
-        Claim(
-            "The correlation of label and sex in Adult is 0.21",
-            "Figures 1, 2, 3, 5, 6",
-            "rounds to 0.21, among the complete rows or among all (before the first full run: from "
-            "0.205 to 0.22 among the complete ones)",
-            _correlation,
-            one_reading=True,
-        ),
-        Claim(
-            "Labels can be changed so that the correlation is a given one",
-            "Section 5.1",
-            "correlation of the sample within 0.001 of ρ, at every ρ",
-            _reached,
-            one_reading=True,
-        ),
-        Claim(
-            "With more samples than columns the losses have, without a ridge, several optima",
-            "Section 3",
-            "inputs with a column of ones do not have full column rank, on Adult and on the made "
-            "data of the counter-example, which both have more rows than columns (Adult only "
-            "before the first full run)",
-            _rank,
-            one_reading=True,
-        ),
-    ),
+    tests={"size": _size, "correlation": _correlation, "reached": _reached, "rank": _rank},
 )

@@ -8,7 +8,15 @@ import pandas as pd
 
 from evenhand.datasets import Split
 from evenhand.models.classifier import FairClassifier
-from evenhand.paper.experiments._claims import Cell, Claim, Experiment, Finding, Rows, dagger, means
+from evenhand.paper.experiments._claims import (
+    Cell,
+    Experiment,
+    Finding,
+    Rows,
+    dagger,
+    experiment,
+    means,
+)
 from evenhand.paper.experiments._draw import ALL, draw_over_rho
 from evenhand.paper.experiments._fits import (
     ADULT,
@@ -17,7 +25,7 @@ from evenhand.paper.experiments._fits import (
     RHOS,
     fit,
     grid_of,
-    measure,
+    measure_model,
     split,
 )
 from evenhand.peers import CelisClassifier, ZafarClassifier, ZhangClassifier
@@ -32,21 +40,21 @@ def cells(quick: bool) -> list[Cell]:
     return grid_of(quick, (ADULT, 0.8) if quick else RHOS)
 
 
-def _run(part: Split, ours: dict[str, Any], others: dict[str, Any], rate: str) -> Rows:
+def _run(data: Split, ours: dict[str, Any], others: dict[str, Any], rate: str) -> Rows:
     """Measure our fits in each reading and the others', which are fitted once."""
     rows: Rows = []
 
     def add(reading: str, name: str, model: Any) -> None:
-        found = measure(part.y_test, model.predict(part.X_test), part.z_test, rate)
-        rows.append({"reading": reading, "name": name, "error": "none"} | found)
+        measured = measure_model(model, data, "test", rate)
+        rows.append({"reading": reading, "name": name, "error": "none"} | measured)
 
     for reading in READINGS:
-        add(reading, OURS, fit(part, reading, "AGD", tau=TAU, **ours[reading]))
+        add(reading, OURS, fit(data, reading, "AGD", tau=TAU, **ours[reading]))
     for name, peer in others.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+                peer.fit(data.X_train, data.y_train, sensitive_features=data.z_train)
             except (RuntimeError, ValueError) as error:
                 # accuracy and rate are there, undefined: a failure is shown, not dropped
                 nothing = dict.fromkeys(("accuracy", "rate", "positives", "constant"))
@@ -80,17 +88,12 @@ def run_discovery(rho: float, seed: int, encoding: str) -> Rows:
     return _run(split(rho, seed, encoding), DISCOVERY, others, "false_discovery_rate")
 
 
-def draw(table: pd.DataFrame, rate: str = "test statistical rate") -> Any:
-    """Columns are readings of ours, with the same peers in each."""
-    return draw_over_rho(table, ["test accuracy", rate], missing=True)
-
-
 PARITY_PEERS = ("Zafar", "Zhang", "Celis")
 DISCOVERY_PEERS = ("Zafar", ZHANG_EO, "Celis")
 
 
 def _against(table: pd.DataFrame, reading: str, names: tuple[str, ...]) -> tuple[Any, Any]:
-    """Our means over ρ, and those of the peers by name."""
+    """Give our means over ρ, and the means of each peer by name."""
     ours = means(table, "rho", reading=reading, name=OURS)
     return ours, {name: means(table, "rho", reading=ALL, name=name) for name in names}
 
@@ -145,19 +148,19 @@ def _made_good(table: pd.DataFrame, reading: str) -> Finding:
 def _zhang_fails(table: pd.DataFrame, reading: str) -> Finding:
     texts, good = [], True
     for name in ("Zhang", ZHANG_EO):
-        part = table[(table["name"] == name) & (table["rho"] >= 0.65)]
-        zero = int((part["positives"].fillna(0) == 0).sum())
-        texts.append(f"{name.replace('Zhang, ', '')}: {zero} of {len(part)} runs")
-        good &= zero == len(part)
+        rows = table[(table["name"] == name) & (table["rho"] >= 0.65)]
+        zero = int((rows["positives"].fillna(0) == 0).sum())
+        texts.append(f"{name.replace('Zhang, ', '')}: {zero} of {len(rows)} runs")
+        good &= zero == len(rows)
     return Finding("; ".join(texts), good)
 
 
 def _some_fail(table: pd.DataFrame, reading: str) -> Finding:
     texts, failed = [], 0
     for name in ("Zafar", ZHANG_EO):
-        part = table[table["name"] == name]
-        none = part["accuracy"].isna() | (part["positives"] == 0)
-        texts.append(f"{name.split(',')[0]} {none.sum()} of {len(part)} runs")
+        rows = table[table["name"] == name]
+        none = rows["accuracy"].isna() | (rows["positives"] == 0)
+        texts.append(f"{name.split(',')[0]} {none.sum()} of {len(rows)} runs")
         failed += int(none.sum())
     return Finding(", ".join(texts), failed > 0)
 
@@ -189,112 +192,38 @@ def _discovery(encoding: str) -> Experiment:
     def encoded(quick: bool) -> list[Cell]:
         return [cell | {"encoding": encoding} for cell in cells(quick)]
 
-    return Experiment(
-        name=f"discovery_{encoding}",
-        title=f"False discovery over the correlation, τ = 0.9, encoding {encoding}",
+    return experiment(
+        f"discovery_{encoding}",
         cells=encoded,
         run=run_discovery,
-        draw=partial(draw, rate="test false discovery ratio"),
-        caption=(
-            "Test data; the ratio of the groups' false discovery rates. Ours: AGD modified with "
-            "τ = 0.9, which the paper's comparison has throughout, in three readings (corrected: "
-            "from the unconstrained optimum, μ = 1), and evenhand's defaults. Zafar in its "
-            "covariance form, covariance 0, which knows nothing of false discoveries; Zhang with "
-            "the adversary for equalised odds; Celis for false discovery with τ = 0.9. A cross at "
-            "the foot: there are runs without a ratio, because a group has nobody predicted "
-            "positive; lines are over the others."
+        draw=partial(
+            draw_over_rho, rows=["test accuracy", "test false discovery ratio"], missing=True
         ),
         needs=("cvxpy",),
-        claims=(
-            Claim(
-                f"The false discovery ratio is higher than the others' ({encoding})",
-                "Section 5.4, Section 7.2, Figure 6",
-                "mean test ratio above every rival's at more than half of the ρ",
-                _higher_ratio,
-            ),
-            Claim(
-                f"The false discovery ratio is high in most cases ({encoding})",
-                "Section 7.2",
-                "mean test ratio at least 0.8 at more than half of the ρ",
-                _high_ratio,
-            ),
-            Claim(
-                f"Zhang's or Zafar's runs fail or call nobody positive at a few ρ ({encoding})",
-                "Figure 6, caption",
-                "a run of either, after Zhang and Zafar as implemented here, that fails or has no "
-                "positives (test added after the first full run)",
-                _some_fail,
-                one_reading=True,
-            ),
-            Claim(
-                f"Its accuracy is comparable for most, slightly lower for other data ({encoding})",
-                "Section 5.4, Section 7.2",
-                "within 0.03 of the most accurate rival at more than half of the ρ, and within 0.1 "
-                "at all",
-                _comparable,
-            ),
-        ),
+        section="discovery",
+        words={"encoding": encoding},
+        tests={
+            "higher_ratio": _higher_ratio,
+            "high_ratio": _high_ratio,
+            "some_fail": _some_fail,
+            "comparable": _comparable,
+        },
     )
 
 
-RIVALS = Experiment(
-    name="rivals",
-    title="State of the art over the correlation, τ = 0.9",
+RIVALS = experiment(
+    "rivals",
     cells=cells,
     run=run,
-    draw=draw,
-    caption=(
-        "Test data. Ours: AGD modified with τ = 0.9 in three readings, and evenhand's "
-        "defaults. Zafar in its covariance form, covariance 0; Zhang with the demographic-parity "
-        "adversary, and with that for equalised odds, weight 0.3; Celis with τ = 0.9. All are "
-        "fitted once. A cross at the foot: there are runs without a rate, because they call "
-        "nobody positive or failed; lines are over the others."
-    ),
+    draw=partial(draw_over_rho, rows=["test accuracy", "test statistical rate"], missing=True),
     needs=("cvxpy",),
-    claims=(
-        Claim(
-            "At τ = 0.9 the statistical rate is higher than or comparable with the three "
-            "others' for every ρ",
-            "Section 5.4, Figure 3",
-            "mean test rate at least that of Zafar, of Zhang (demographic parity) and of Celis "
-            "less 0.05, at every ρ",
-            _fairer,
-        ),
-        Claim(
-            "The loss of accuracy is small",
-            "Section 5.4, Figure 3",
-            "test accuracy of the most accurate of Zafar, Zhang (demographic parity) and Celis "
-            "less ours, mean over ρ, at most 0.03",
-            _small_loss,
-        ),
-        Claim(
-            "The accuracy is comparable with the others' or better",
-            "Abstract",
-            "test accuracy at least that of the most accurate of the same three less 0.01, at "
-            "every ρ (test added after the first full run)",
-            _accurate,
-        ),
-        Claim(
-            "A method that is a regulariser may fail on adversarial data",
-            "Section 2",
-            "Zafar with covariance 0 has a mean test rate below 0.8 at some ρ (test added after "
-            "the first full run)",
-            _regulariser_fails,
-            one_reading=True,
-        ),
-        Claim(
-            "Where our rate is smaller than a rival's, our accuracy is higher",
-            "Section 5.4",
-            "so at every ρ and for every rival whose mean test rate is above ours",
-            _made_good,
-        ),
-        Claim(
-            "Zhang calls nobody positive at the three largest ρ",
-            "Figure 3, caption",
-            "no positives in any run at ρ ≥ 0.65, with either adversary of ours after Zhang",
-            _zhang_fails,
-            one_reading=True,
-        ),
-    ),
+    tests={
+        "fairer": _fairer,
+        "small_loss": _small_loss,
+        "accurate": _accurate,
+        "regulariser_fails": _regulariser_fails,
+        "made_good": _made_good,
+        "zhang_fails": _zhang_fails,
+    },
 )
 DISCOVERY_FULL, DISCOVERY_COARSE = _discovery("full"), _discovery("coarse")

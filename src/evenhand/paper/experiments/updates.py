@@ -1,45 +1,48 @@
 """Modified against normal updates over the correlation, on test data."""
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from evenhand.paper.experiments._claims import Claim, Experiment, Finding, Rows, dagger, means
+from evenhand.paper.experiments._claims import Finding, Rows, dagger, experiment, means
 from evenhand.paper.experiments._draw import draw_over_rho
-from evenhand.paper.experiments._fits import READINGS, fit, grid_of, measure, measure_last, split
+from evenhand.paper.experiments._fits import (
+    READINGS,
+    fit,
+    grid_of,
+    measure_last,
+    measure_model,
+    split,
+)
 from evenhand.peers import AccuracyOnly, FairnessOnly
 
 
 def run(rho: float, seed: int) -> Rows:
     """Test accuracy and rate of AGD with either update, with and without τ, and the two ends."""
-    part = split(rho, seed)
+    data = split(rho, seed)
     rows = []
 
     def add(reading: str, name: str, found: dict[str, float], **more: Any) -> None:
         rows.append({"reading": reading, "name": name} | found | more)
 
     def test(model: Any) -> dict[str, float]:
-        return measure(part.y_test, model.predict(part.X_test), part.z_test)
+        return measure_model(model, data, "test")
 
     plain, fair = (
-        peer.fit(part.X_train, part.y_train, sensitive_features=part.z_train)
+        peer.fit(data.X_train, data.y_train, sensitive_features=data.z_train)
         for peer in (AccuracyOnly(), FairnessOnly(solver="gd"))
     )
     for reading in READINGS:
         for update in ("modified", "normal"):
-            model = fit(part, reading, "AGD", update=update, tau=0.8)
-            last = measure_last(model, part.X_test, part.y_test, part.z_test)
+            model = fit(data, reading, "AGD", update=update, tau=0.8)
+            last = measure_last(model, data, "test")
             add(reading, f"AGD {update}", last)
             if update == "modified":
                 add(reading, "AGD modified, τ = 0.8", test(model), feasible=bool(model.feasible_))
         add(reading, "accuracy only", test(plain))
         add(reading, "fairness only", test(fair))
     return rows
-
-
-def draw(table: pd.DataFrame) -> Any:
-    """Columns are readings, rows accuracy and rate, over the correlation."""
-    return draw_over_rho(table, ["test accuracy", "test statistical rate"])
 
 
 def _curve(table: pd.DataFrame, reading: str, name: str) -> pd.DataFrame:
@@ -75,46 +78,15 @@ def _lowers(table: pd.DataFrame, reading: str) -> Finding:
     return Finding(text, bool(gap.min() > 0))
 
 
-UPDATES = Experiment(
-    name="updates",
-    title="Modified against normal updates over the correlation",
+UPDATES = experiment(
+    "updates",
     cells=grid_of,
     run=run,
-    draw=draw,
-    caption=(
-        "Test data, means over the seeds with bands of one standard deviation. Without a threshold "
-        "the last of 100 iterates is used, with τ = 0.8 the most accurate iterate on the training "
-        "data whose training rate is at least 0.8, or the one of the highest rate where none is. "
-        "Accuracy only: plain logistic regression. Fairness only: from there, descent of the "
-        "fairness objective alone."
-    ),
-    claims=(
-        Claim(
-            "The modified update always has the higher statistical rate",
-            "Figure 1, caption",
-            "test rate of AGD's last iterate, modified less normal, above 0 at every ρ",
-            _always_higher,
-        ),
-        Claim(
-            "The modified update achieves much better fairness, with and without the threshold",
-            "Section 5.3, Figure 1",
-            "test rate less that of AGD normal, mean over ρ, at least 0.1 for both",
-            _much_higher,
-        ),
-        Claim(
-            "To maximise the adversary's loss makes the statistical rate low",
-            "Section 3.1.4",
-            "test rate of accuracy only less that of fairness only, which maximises the corrected "
-            "fairness objective from there, above 0 at every ρ (test added after the first full "
-            "run)",
-            _lowers,
-            one_reading=True,
-        ),
-        Claim(
-            "The threshold τ lets the user set the fairness of the result",
-            "Section 4.2",
-            "test rate with τ = 0.8 at least 0.75 at every ρ",
-            _threshold,
-        ),
-    ),
+    draw=partial(draw_over_rho, rows=["test accuracy", "test statistical rate"]),
+    tests={
+        "always_higher": _always_higher,
+        "much_higher": _much_higher,
+        "adversary_lowers": _lowers,
+        "threshold": _threshold,
+    },
 )

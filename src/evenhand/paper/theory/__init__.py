@@ -1,16 +1,16 @@
 r"""The paper's theory on a given problem: constants, bounds, and what a fit measures.
 
-Three kinds of things, kept apart:
+Three groups of functions, kept apart:
 
 - **measured**: :func:`constants` of a run, :func:`measured_regrets` over its iterations and the
   :func:`certificate` of a fitted classifier;
-- **theorems**, once their slips are mended and their assumptions hold: :func:`fairness_bound`,
+- **theorems**, with their slips corrected and where their assumptions hold: :func:`fairness_bound`,
   :func:`fairness_iterations`, :func:`agd_classification_bound`, :func:`agd_fairness_bound`;
-- **the paper's expression** for the price of fairness, :func:`price_of_fairness`, which is no
+- **the paper's expression** for the price of fairness, :func:`price_of_fairness`, which is not a
   theorem: a lower bound is claimed from recursions that bound from above.
 
 ``reading="printed"`` gives a formula as it stands in the paper, ``"corrected"`` (the default) as
-the mathematics needs it; each docstring names what was mended. All of them take
+the mathematics needs it; each docstring names the slips that are corrected. All of them take
 :math:`\nabla f(u) - \nabla f(v)` in the definition of smoothness, where
 :math:`\nabla f(u) - \nabla f(u)` is printed, and :math:`\nabla_w` where the proof on fairness has
 one :math:`\nabla_u` too many.

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand._extras import documented
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS
 
 
@@ -45,18 +47,29 @@ class Constants:
 
 def check_schedule(c: float, alpha: float, reading: str) -> None:
     if not 0 <= c < 0.5:
-        raise ValueError(
-            f"c={c}; the bounds need 0 <= c < 1/2. At c = 1/2 the exponent 1/(1 - 2c) is infinite: "
-            "the paper's own alpha = 1/sqrt(t) is just outside its theorem."
+        raise InputError(
+            "exponent_out_of_range",
+            "{c}; the bounds need 0 <= c < 1/2. At c = 1/2 the exponent 1/(1 - 2c) is infinite: "
+            "the paper's own alpha = 1/sqrt(t) is just outside its theorem.",
+            c=Parameter("c", c),
         )
     if not 0 < alpha <= 1:
-        raise ValueError(f"alpha={alpha}; the proofs use 0 < alpha <= 1.")
+        raise InputError(
+            "alpha_out_of_range",
+            "{alpha}; the proofs use 0 < alpha <= 1.",
+            alpha=Parameter("alpha", alpha),
+        )
     _check_reading(reading)
 
 
 def _check_reading(reading: str) -> None:
     if reading not in READINGS:
-        raise ValueError(f"reading={reading!r}; use one of {', '.join(map(repr, READINGS))}.")
+        raise InputError(
+            "unknown_reading",
+            "{reading}; use one of {readings}.",
+            reading=Parameter("reading", reading),
+            readings=", ".join(map(repr, READINGS)),
+        )
 
 
 def fairness_bound(
@@ -72,7 +85,7 @@ def fairness_bound(
             + \frac{\alpha^2}{\beta}\,\frac{(t+1)^{1-2c} - 1}{1-2c} .
 
     A theorem if :math:`L_F` is concave in (w, u) together and the constants hold along the run.
-    Mended: the paper solves the differential equation from 0, which gives
+    Corrected: the paper solves the differential equation from 0, which gives
     :math:`t^{1-2c}` in place of :math:`(t+1)^{1-2c} - 1`; the recursion gives
     :math:`\sum_{i \le t} i^{-2c}`, which is less than the former and at least the latter.
 
@@ -108,6 +121,7 @@ def fairness_bound(
     return np.asarray(1 / (1 / (k.L * k.D**2) + alpha**2 * power / (p * beta)))
 
 
+@documented(fairness_bound.__doc__)
 def fairness_iterations(
     epsilon: Any, k: Constants, *, c: float, alpha: float = 1.0, reading: str = "corrected"
 ) -> FloatArray:
@@ -127,7 +141,6 @@ def fairness_iterations(
     epsilon : array-like
         Targets, positive.
     k, c, alpha, reading
-        As in :func:`fairness_bound`.
 
     Returns
     -------
@@ -137,7 +150,9 @@ def fairness_iterations(
     check_schedule(c, alpha, reading)
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not (epsilon > 0).all():
-        raise ValueError("epsilon must be positive.")
+        raise InputError(
+            "epsilon_not_positive", "{epsilon} must be positive.", epsilon=Parameter("epsilon")
+        )
     p, start, spread = 1 - 2 * c, k.L * k.D**2, 1 + k.G**2
     with np.errstate(over="ignore"):
         if reading == "printed":
@@ -146,6 +161,7 @@ def fairness_iterations(
         return np.asarray((1 + p * 4 * start * spread / alpha**2 * inverse) ** (1 / p) - 1)
 
 
+@documented(fairness_bound.__doc__)
 def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -> FloatArray:
     r"""Bracket of the recursion behind the price of fairness: the loss falls only if positive.
 
@@ -155,20 +171,17 @@ def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -
         R_C(t+1) - R_C(t) \le -\frac{R_C(t)^2}{4L(1+G^2)t^c}
             \Big(\frac{1}{R^2} - \frac{2 G\, G_C^2}{\delta^2}\Big) .
 
-    Mended: :math:`\langle\nabla L_C, \nabla L_F\rangle \le G\,G_C^2`, printed :math:`G_C G`; R
+    Corrected: :math:`\langle\nabla L_C, \nabla L_F\rangle \le G\,G_C^2`, printed :math:`G_C G`; R
     about the optimum of :math:`L_C`, printed D. (The proof also drops
     :math:`\|\Pi_{g_F} g_C\|^2`, which would make the bracket smaller still.) By convexity
-    :math:`R_C \le R\,G_C`, and since :math:`G \ge 1` the mended bracket is negative for every δ up
-    to that: the recursion never says that the loss falls.
+    :math:`R_C \le R\,G_C`, and since :math:`G \ge 1` the corrected bracket is negative for every δ
+    up to that: the recursion never says that the loss falls.
 
     Parameters
     ----------
     delta : array-like
         Least regret assumed, positive.
-    k : Constants
-        The constants.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which form.
+    k, reading
 
     Returns
     -------
@@ -182,6 +195,7 @@ def price_contraction(delta: Any, k: Constants, *, reading: str = "corrected") -
     return np.asarray(1 / k.R**2 - 2 * k.G * k.G_C**2 / square)
 
 
+@documented(fairness_bound.__doc__)
 def price_expression(t: Any, k: Constants, *, c: float, reading: str = "corrected") -> FloatArray:
     r"""Give the paper's expression for :math:`R_C(t) = L_C(w_t) - \min L_C` in Algorithm 1.
 
@@ -196,14 +210,7 @@ def price_expression(t: Any, k: Constants, *, c: float, reading: str = "correcte
 
     Parameters
     ----------
-    t : array-like
-        Iterations done.
-    k : Constants
-        The constants.
-    c : float
-        Exponent of the schedule, 0 ≤ c < ½.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which radius.
+    t, k, c, reading
 
     Returns
     -------
@@ -216,13 +223,14 @@ def price_expression(t: Any, k: Constants, *, c: float, reading: str = "correcte
     return np.asarray(1 / (1 / start + power / (8 * start * (1 + k.G**2) * (1 - c))))
 
 
+@documented(fairness_bound.__doc__)
 def price_of_fairness(
     epsilon: Any, k: Constants, *, c: float, delta: float = 0.0, reading: str = "corrected"
 ) -> FloatArray:
     r"""Give the paper's expression for the price of a fairness loss within ε of its optimum.
 
     :math:`\max\{\delta, \delta'(T(\varepsilon))\}`, from :func:`price_expression` and
-    :func:`fairness_iterations`; no theorem, for the reason given there. Printed:
+    :func:`fairness_iterations`; not a theorem, for the reason given there. Printed:
 
     .. math::
         \frac{1}{\delta'} = \frac{1}{LD^2} + \frac{1}{8(1-c)^2\varepsilon}
@@ -235,7 +243,6 @@ def price_of_fairness(
     epsilon : array-like
         How near the optimum of :math:`L_F`.
     k, c, reading
-        As in :func:`price_expression`.
     delta : float, default=0.0
         How near the minimum of :math:`L_C` plain gradient descent is after as many iterations; at
         most :math:`2R\,G_C\sqrt{G}` (printed :math:`2D\sqrt{G_C G}`).
@@ -249,7 +256,12 @@ def price_of_fairness(
     printed = reading == "printed"
     most = 2 * (k.D * np.sqrt(k.G_C * k.G) if printed else k.R * k.G_C * np.sqrt(k.G))
     if not 0 <= delta <= most:
-        raise ValueError(f"delta={delta}; the paper's expression needs 0 <= delta <= {most:.4g}.")
+        raise InputError(
+            "delta_out_of_range",
+            "{delta}; the paper's expression needs 0 <= delta <= {most:.4g}.",
+            delta=Parameter("delta", delta),
+            most=most,
+        )
     if printed:
         epsilon, start = np.asarray(epsilon, dtype=np.float64), k.L * k.D**2
         power = (start * (1 + k.G**2) * (1 - 2 * c) / epsilon) ** (c / (1 - 2 * c))
@@ -270,6 +282,7 @@ def bregman(a: FloatArray, b: FloatArray, *, reading: str = "corrected") -> floa
     return float(0.5 * (a @ a) + 0.5 * (b @ b) - factor * (a @ b))
 
 
+@documented(fairness_bound.__doc__)
 def agd_classification_bound(
     total: Any,
     k: Constants,
@@ -285,7 +298,7 @@ def agd_classification_bound(
 
     .. math:: L_C(q_t) - \min L_C \le \frac{\tfrac12\|w_0 - w^*\|^2}{A_t} + R\,(\alpha G_F + G_C) .
 
-    A theorem. Mended: the noise is at most :math:`\alpha G_F + G_C`, printed :math:`2G_F`; the
+    A theorem. Corrected: the noise is at most :math:`\alpha G_F + G_C`, printed :math:`2G_F`; the
     divergence (:func:`bregman`); R over the run's ball, as it is infinite on :math:`\mathbb R^n`.
     But it never says anything: :math:`R\,G_C` alone is what convexity gives for any point of the
     ball.
@@ -294,14 +307,12 @@ def agd_classification_bound(
     ----------
     total : array-like
         :math:`A_t`, the ``total`` of the run's iterations.
-    k : Constants
-        The constants.
+    k
     alpha : float
         The constant α; of a falling schedule the first.
     distance : float, optional
         :func:`bregman` of :math:`w_0` and :math:`w^*`; by default :math:`\tfrac12R^2`.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which noise.
+    reading
 
     Returns
     -------
@@ -314,6 +325,7 @@ def agd_classification_bound(
     return np.asarray(distance / np.asarray(total, dtype=np.float64) + k.R * noise)
 
 
+@documented(agd_classification_bound.__doc__)
 def agd_fairness_bound(
     total: Any,
     k: Constants,
@@ -332,23 +344,19 @@ def agd_fairness_bound(
         + \frac{D\,G_C}{\alpha}, \qquad x = (w, u) .
 
     A theorem for an :math:`L_F` that is concave in w, without u (u does not move by AGD+), and
-    :math:`L_t \ge \alpha L_2`. Mended: :math:`\lambda'_t` has :math:`\nabla L_C`, printed
+    :math:`L_t \ge \alpha L_2`. Corrected: :math:`\lambda'_t` has :math:`\nabla L_C`, printed
     :math:`\nabla L_F`; the sum of the weights is :math:`\alpha A_t`, where the paper takes α into
     ψ as well and so loses it; the 2 before :math:`D\,G_C/\alpha` has no source; the divergence; D
     over the run's ball. The printed weights also need :math:`L_1 \ge 1`, which is not said.
 
     Parameters
     ----------
-    total : array-like
-        :math:`A_t`, the ``total`` of the run's iterations.
-    k : Constants
-        The constants.
+    total, k
     alpha : float
         The constant α; of a falling schedule the last.
     distance : float, optional
         :func:`bregman` of start and optimum, w and u together; by default :math:`\tfrac12D^2`.
-    reading : {"corrected", "printed"}, default="corrected"
-        Which form.
+    reading
 
     Returns
     -------

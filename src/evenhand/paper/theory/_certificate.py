@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.oracle import Oracle
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import read_rows
@@ -95,12 +96,14 @@ def certificate(
     for what, unserved in (
         ("more than two labels", len(model.classes_) > 2),
         ("several notions, as equalized_odds is", len(model.fitted_.rate.components) > 1),
-        ("group_cuts=True", len(np.shape(model.point_.cut)) > 0),
+        (Parameter("group_cuts", True), len(np.shape(model.point_.cut)) > 0),
     ):
         if unserved:
-            raise ValueError(
-                f"the certificate is for one notion, two labels and one cut for everybody; this "
-                f"classifier was fitted with {what}."
+            raise InputError(
+                "no_certificate_for",
+                "the certificate is for one notion, two labels and one cut for everybody; this "
+                "classifier was fitted with {what}.",
+                what=what,
             )
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
     point, fit = model.point_, model.fitted_
@@ -135,12 +138,16 @@ def _oracle_of(
     rows, _ = read_rows(
         model, settings, X, y, sensitive_features, sample_weight, reset=False, dtype=(np.float64,)
     )
-    for name, ours, theirs in (
+    for name, given, fitted in (
         ("labels", rows.classes, model.classes_),
         ("groups", rows.groups, model.groups_),
     ):
-        if list(ours) != list(theirs):
-            raise ValueError(
-                f"the {name} are {list(ours)}; the classifier was fitted with {list(theirs)}."
+        if list(given) != list(fitted):
+            raise InputError(
+                "other_values_than_fitted",
+                "the {name} are {given}; the classifier was fitted with {fitted}.",
+                name=name,
+                given=list(given),
+                fitted=list(fitted),
             )
     return make_oracle(rows, settings), rows.inputs

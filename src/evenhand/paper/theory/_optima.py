@@ -48,7 +48,7 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
         return oracle.rows.sum(_hessian_product, w, v) / oracle.total + oracle.ridge * v
 
     # A tenth of it: close to the optimum another Newton step costs little.
-    found = minimize(
+    optimum = minimize(
         loss,
         np.zeros(oracle.n_weights),
         jac=True,
@@ -56,7 +56,7 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
         method="trust-ncg",
         options={"gtol": tol / 10, "maxiter": 500},
     )
-    return Minimum(found.x, float(found.fun), float(np.linalg.norm(found.jac)))
+    return Minimum(optimum.x, float(optimum.fun), float(np.linalg.norm(optimum.jac)))
 
 
 def _hessian_product(block: Block, w: FloatArray, v: FloatArray) -> FloatArray:
@@ -101,8 +101,8 @@ def best_response(oracle: Oracle, w: FloatArray, *, scale: float = 1.0) -> Float
         m = oracle.evaluate(w, basis @ v, scale)
         return -m.loss_u, -(basis.T @ m.grad_u)
 
-    found = minimize(loss, np.zeros(basis.shape[1]), jac=True, options={"gtol": 1e-9})
-    return np.asarray(basis @ found.x)
+    optimum = minimize(loss, np.zeros(basis.shape[1]), jac=True, options={"gtol": 1e-9})
+    return np.asarray(basis @ optimum.x)
 
 
 def at_best_response(oracle: Oracle, w: FloatArray) -> tuple[Moments, FloatArray]:

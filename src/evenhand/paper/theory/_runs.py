@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.errors import InputError
 from evenhand.core.solvers import Iteration, Problem
 from evenhand.core.updates import modified, power_schedule
 from evenhand.paper.theory._bounds import Constants, check_schedule
@@ -117,7 +118,7 @@ def constants(
         The constants.
     """
     if not run:
-        raise ValueError("the run has no iterations.")
+        raise InputError("empty_run", "the run has no iterations.")
     start = np.zeros(problem.n_weights) if start is None else np.asarray(start, dtype=np.float64)
     q = np.array([start, *(it.q for it in run)])
     u = np.array([np.zeros(problem.n_adversary), *(it.u for it in run)])
