@@ -5,6 +5,7 @@ up the blocks; :class:`Oracle` turns the total into :class:`Moments`: losses, gr
 A solver sees moments, never rows.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.gaps import CellSums
+from evenhand.core.metric import MOST_WHITENED, Metric
 from evenhand.core.notions import AnyNotion
 from evenhand.core.row_sums import (
     Game,
@@ -24,6 +26,7 @@ from evenhand.core.row_sums import (
     guess_one_of_many,
     guess_one_of_two,
     guess_value,
+    product_sums,
     row_sums,
     square_sums,
 )
@@ -88,6 +91,9 @@ class Oracle:
         and for each independent difference of groups, and ridge :math:`\lambda`.
     penalize_extra : bool, default=False
         Whether the weight of η is in the ridge term.
+    metric : {"none", "scaled", "whitened"}, default="none"
+        The coordinates of w: :class:`evenhand.core.metric.Metric`. :meth:`weights` gives the
+        weights of the inputs as they are. Needs an extra column of ones.
 
     Attributes
     ----------
@@ -123,6 +129,7 @@ class Oracle:
         mu: float = 10.0,
         l2: float = 1e-4,
         penalize_extra: bool = False,
+        metric: str = "none",
     ) -> None:
         printed, components = reading == "printed", notion.components
         self.notion = notion
@@ -166,7 +173,11 @@ class Oracle:
             ]
         )
         self.column_size = self.rows.reduce(np.maximum, column_size)
-        self.column_scale = self._column_scale(cell_totals[..., 1:-1].sum(axis=(0, 1)) / self.total)
+        mean = cell_totals[..., 1:-1].sum(axis=(0, 1)) / self.total
+        self.column_scale = self._column_scale(mean)
+        self.metric = self._make_metric(metric, mean)
+        if self.metric is not None:
+            self.cells = [c._replace(vector=self.metric.gradient(c.vector)) for c in self.cells]
         self.smoothness = 1.02 * self._curvature() + l2
         scales = [
             gap.scale(self._at_zero(cells) if gap.soft else cells)
@@ -174,6 +185,18 @@ class Oracle:
         ]
         # Groups that do not differ leave nothing to regularise.
         self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
+
+    def _make_metric(self, name: str, mean: FloatArray) -> Metric | None:
+        """Make the solver's coordinates; whitening is for some hundreds of columns."""
+        if name == "none":
+            return None
+        whiten = name == "whitened" and len(mean) <= MOST_WHITENED
+        moments = self.rows.sum(product_sums if whiten else square_sums) / self.total
+        return Metric.of(moments, mean, self.column_size[:-1])
+
+    def weights(self, v: FloatArray) -> FloatArray:
+        """Weights of the inputs as they are from a solver's."""
+        return v if self.metric is None else self.metric.weights(v)
 
     def _one_label(self, sums: FloatArray, c: int) -> CellSums:
         """Give the sums over cells group × label for one label against all the others."""
@@ -203,9 +226,13 @@ class Oracle:
     def _curvature(self) -> float:
         r""":math:`\lambda_{\max}(\hat X^\top \Omega \hat X) / 4N`, of many labels over 2N."""
         hessian = 4 if self.game.labels == 2 else 2
+        if self.metric is not None and self.metric.whitened:
+            return 1 / hessian
 
         def product(V: FloatArray) -> FloatArray:
-            return self.rows.sum(curvature_product, V) / (hessian * self.total)
+            W = V if self.metric is None else self.metric.weights(V.T).T
+            image = self.rows.sum(curvature_product, W) / (hessian * self.total)
+            return image if self.metric is None else self.metric.gradient(image.T).T
 
         n = self.n_columns
         if n <= 8:
@@ -228,7 +255,10 @@ class Oracle:
 
     def sums(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Sums:
         """One pass over the rows at (w, u)."""
-        return self.rows.sum(row_sums, w, u, scale, self.game, self.recode)
+        sums = self.rows.sum(row_sums, self.weights(w), u, scale, self.game, self.recode)
+        if self.metric is None:
+            return sums
+        return replace(sums, x_r=self.metric.gradient(sums.x_r))
 
     def evaluate(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Moments:
         """Losses, gradients and counts at (w, u).

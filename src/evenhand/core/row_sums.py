@@ -396,6 +396,16 @@ def square_sums(block: Block) -> FloatArray:
     return row_product(one[None], X.T)[0]
 
 
+def product_sums(block: Block) -> FloatArray:
+    r"""Products of every two inputs, summed: :math:`X^\top \Omega X`."""
+    X, weight = block.X, block.weight
+    if issparse(X):
+        weighted = X if weight is None else X.multiply(weight[:, None]).tocsr()
+        return (block.X_t @ weighted).toarray().astype(np.float64)
+    weighted = X if weight is None else X * like(weight, X)[:, None]
+    return namespace(block.y).asarray(block.X_t @ weighted, dtype=block.y.dtype)
+
+
 def curvature_product(block: Block, V: FloatArray) -> FloatArray:
     r""":math:`\hat X^\top \Omega \hat X V` with the rows' weights in Ω."""
     xp = namespace(block.y)

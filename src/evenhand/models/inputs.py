@@ -466,8 +466,8 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
         InputWarning(
             "unlike_scales",
             "standard deviations of the columns of X differ by a factor of {factor:.3g}: {named} "
-            "{are} {size}. Scale them first, for instance with StandardScaler; evenhand does not "
-            "do it for you.",
+            "{are} {size}. Scale them first, for instance with StandardScaler, or have it done by "
+            "method=Method(metric='whitened').",
             factor=high / low,
             columns=names[few].tolist(),
             named=listed(names[few]),

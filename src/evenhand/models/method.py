@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from evenhand._sklearn import ChecksParameters, Interval, Options, StrOptions
 from evenhand.core.gaps import READINGS
+from evenhand.core.metric import METRICS
 from evenhand.core.solvers import SOLVERS
 from evenhand.core.updates import RULES
 
@@ -65,6 +66,11 @@ class Method(ChecksParameters, BaseEstimator):
         Iterates of a leg that are kept for the frontier, evenly spaced.
     cut : bool, default=True
         Choose the decision cut together with the iterate; otherwise the cut is 0.
+    metric : {"none", "scaled", "whitened"}, default="none"
+        The coordinates that the solver works in. With ``"scaled"`` a fit does not depend on the
+        units of the columns, with ``"whitened"`` (up to 400 columns; more are scaled) nor on how
+        they are correlated; the ridge term is then on the weights of inputs of deviation 1. The
+        printed reading and a column of noise have ``"none"``.
     min_share : float, default=0.01
         A point counts only if every group has between this share and 1 − this share of predicted
         positives.
@@ -94,6 +100,7 @@ class Method(ChecksParameters, BaseEstimator):
     n_iterates: int = 100
     cut: bool = True
     min_share: float = 0.01
+    metric: str = "none"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reading": [StrOptions(set(READINGS))],
@@ -111,6 +118,7 @@ class Method(ChecksParameters, BaseEstimator):
         "extra_column": [StrOptions({"ones", "noise"})],
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
         "cut": ["boolean"],
+        "metric": [StrOptions(set(METRICS))],
         "min_share": [Interval(Real, 0, 0.5, closed="left")],
     }
 

@@ -188,7 +188,7 @@ def learn(
     split = settings.place == "holdout"
     fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
     oracle = make_oracle(fitted, settings)
-    if names is not None:
+    if names is not None and oracle.metric is None:
         check_scales(oracle.column_scale, names)
     target = Target(oracle.notion.rate, float(np.max(settings.tau)))
     run = _explore(oracle, settings, rows)
@@ -276,6 +276,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
         mu=method.mu,
         l2=method.l2,
         penalize_extra=noise,
+        metric="none" if noise or method.reading == "printed" else method.metric,
     )
 
 
@@ -312,6 +313,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
         with progress_bar(settings.verbose, trajectory, len(legs) * method.max_iter) as show:
 
             def record(iteration: Iteration) -> None:
+                iteration = iteration._replace(q=oracle.weights(iteration.q))
                 trajectory.add("optimum", iteration, keep=False)
                 show("plain optimum", 0)
 
@@ -328,7 +330,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                         "the unconstrained optimum was not reached in {n} iterations",
                         n=OPTIMUM_ITERATIONS,
                     )
-                trajectory.keep(starts["optimum"])
+                trajectory.keep(oracle.weights(starts["optimum"]))
             for leg in legs:
                 t = 0
                 for iteration in SOLVERS[method.solver].run(
@@ -341,6 +343,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 ):
                     t = iteration.t
                     n_iter += 1
+                    iteration = iteration._replace(q=oracle.weights(iteration.q))
                     trajectory.add(f"from {leg}", iteration, keep=t in kept)
                     show(f"fair, from {leg}", 1)
                 trajectory.keep()
