@@ -236,7 +236,7 @@ class Divergence(NamedTuple):
 
 
 DIVERGENCE = Divergence()
-"""Generous enough that only a run that never returns is stopped."""
+"""The limits that are used unless others are passed, as tests do."""
 
 
 def solve(

@@ -31,7 +31,7 @@ class Limits:
 
 
 LIMITS = Limits()
-"""Sizes found by timing; tests pass others."""
+"""The sizes that are used unless others are passed, as tests do."""
 
 Finder = Callable[..., Callable[..., Any] | None]
 _finders: dict[tuple[Callable[..., Any], str], Finder] = {}
