@@ -94,14 +94,14 @@ def train(
         table = _table(*source) if dask is None else _pieces(out, test, *source)
         taus = [opt.parse_target(t) for t in tau or [0.8]]
         notions = notion or ["statistical_parity"]
-        told: list[str] = []
+        early: list[str] = []
 
-        def tell() -> None:
+        def show_early() -> None:
             """Say what was seen in the columns while the user can still do otherwise."""
             from evenhand.views import terminal
 
-            told.extend(sentences(caught, spell))
-            terminal.say_notes(told)
+            early.extend(sentences(caught, spell))
+            terminal.say_notes(early)
 
         with caught_warnings() as caught:
             settings = TrainSettings.of(
@@ -127,14 +127,14 @@ def train(
                 verbose=0 if as_json or not sys.stderr.isatty() else 1,
             )
             rows = None if test is None else read_file(test, delimiter, encoding)
-            saved = _fit(table, settings, dask, rows, None if as_json else tell)
+            saved = _fit(table, settings, dask, rows, None if as_json else show_early)
         summary = _write(saved, out, page)
     notes = sentences(caught, spell)
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
     about |= {"report": None if page is None else str(page), "notes": notes}
 
     def screen(view: Any) -> None:
-        view.show_training(summary, [note for note in notes if note not in told])
+        view.show_training(summary, [note for note in notes if note not in early])
         view.say_written([out, *([] if page is None else [page])])
 
     show(as_json, about | summary, screen)

@@ -364,13 +364,7 @@ def code_rows(
         values = group_values(groups)
     else:
         values, quantity, edges = in_bins(groups, bins, weight)
-    if len(values) != X.shape[0]:
-        raise InputError(
-            "groups_of_other_rows",
-            "sensitive_features gave {n} groups for {n_rows} rows; it must give one each.",
-            n=len(values),
-            n_rows=X.shape[0],
-        )
+    _check_length(values, X.shape[0])
     labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
     options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
     coding = make_coding(labels[0], levels[0], **options)

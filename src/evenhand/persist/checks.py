@@ -168,7 +168,7 @@ def _check_same(name: str, values: Any, expected: Any) -> None:
 
 def _check_agrees(name: str, agrees: Any) -> None:
     """Refuse what contradicts the rest of the file."""
-    refuse(not agrees, "contradiction", "{name} contradicts the rest of it", name=name)
+    refuse(not agrees, "contradiction", "{name} contradicts the rest of the file", name=name)
 
 
 def _check_number(what: str, n: int, most: int) -> None:

@@ -17,7 +17,7 @@ from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import take_table_rows
-from evenhand.tables.parse import MissingWords, as_frame, listed
+from evenhand.tables.parse import MissingWords, as_frame
 from evenhand.workflow.labels import (
     Columns,
     check_roles,
@@ -195,7 +195,7 @@ def check_dataset(name: str) -> None:
             "unknown_dataset",
             "there is no dataset {name!r}; there are {names}.",
             name=name,
-            names=listed(list(DATASETS)),
+            names=", ".join(DATASETS),
         )
 
 
