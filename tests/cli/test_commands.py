@@ -155,6 +155,7 @@ class TestJson:
 
         from evenhand import GroupRatesDisplay
         from evenhand.core.rates import EQUALIZED_ODDS
+        from evenhand.core.targets import Target
         from evenhand.views.report.figures import measure
 
         frame = pd.read_csv(model / "loans.csv")
@@ -166,7 +167,8 @@ class TestJson:
         for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
             wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
             counts = [[[0, 0], [sum(~part), sum(part)]]]
-            reported = measure(counts, EQUALIZED_ODDS, 1, False)["rates"][0]["interval"][0]
+            measured = measure(counts, Target(EQUALIZED_ODDS, 0.8), 1, False)
+            reported = measured["rates"][0]["interval"][0]
             for ends in ((group["low"], group["high"]), bar[:, 0] / 100, reported):
                 assert ends == pytest.approx((wanted.low, wanted.high))
         plt.close("all")

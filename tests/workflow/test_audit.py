@@ -279,7 +279,10 @@ class TestMissingLabels:
         assert (found["n"], found["related"], found["not_judged"]) == (6, True, [])
         shown = words(run("audit", frame, *args).stdout)
         assert "of the 3,200 rows that have one: a selected part." in shown
-        assert "But whatever the missing labels are, every ratio stays on its side of 0.8" in shown
+        assert (
+            "But whatever the missing labels are, every ratio stays on its side of the target"
+            in shown
+        )
         assert "1.000 ?" not in shown
         assert "judged" not in shown
         # At this target they could.
@@ -395,7 +398,10 @@ class TestLabelsAloneForSomeRows:
         assert found["missing_labels"]["related"]
         assert found["judged"]
         shown = words(run("audit", frame, *ROLES).stdout)
-        assert "But whatever the missing labels are, the ratio stays on its side of 0.8." in shown
+        assert (
+            "But whatever the missing labels are, the ratio stays on its side of the target of 0.80."
+            in shown
+        )
         assert "Fails the four-fifths rule" in shown
 
     def test_a_group_without_labels(self, run):
@@ -620,8 +626,8 @@ class TestSmallGroups:
         args = [*ROLES, "--splits", "1", "--method", "accuracy_only", "--tau", "0.1"]
         shown = words(run("compare", frame, *args, code=0).stdout)
         assert re.search(
-            r"plain logistic regression, τ = 0.1: in 100% of the splits its answers count as none "
-            r"and τ as not met, because of the group b \([23] test rows\) 0.0% get the favourable",
+            r"plain logistic regression, τ = 0.1: in 100% of the splits its answers do not count "
+            r"and τ is not met, because of the group b \([23] test rows\) 0.0% get the favourable",
             shown,
         )
 

@@ -101,6 +101,7 @@ def audit(
         "n_rows_compared": len(rows),
         "privileged": privileged,
         "tau": tau,
+        "comparison": comparison,
         "min_group_size": min_group_size,
         "groups": [str(n) for n in large.tolist()],
         "sizes": sizes[number < len(large)].tolist(),
@@ -108,7 +109,7 @@ def audit(
             {"group": str(names[j]), "rows": int(sizes[j]), "favourable": int(every[j, :, 1].sum())}
             for j in np.flatnonzero(number == len(large))
         ],
-        **{"rows": {}, "rates": {}, "ratios": {}, "association": _association(rows)},
+        **{"rows": {}, "rates": {}, "ratios": {}, "reached": {}, "association": _association(rows)},
     }
     place = _privileged_place(report, names, large, small)
     if favourable is not None or table.n_labels > 2:
@@ -314,7 +315,8 @@ def _add_rate(
             values, *wilson_interval(top, bottom), bottom, compared, strict=True
         )
     ]
-    report["ratios"][name] = lb.plain_number(target.value(counts[compared]))
+    value = target.value(counts[compared])
+    report["ratios"][name], report["reached"][name] = lb.plain_number(value), target.reached(value)
     if place is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
             to = np.where(compared & compared[place], values / values[place], np.nan)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import Rate
+from evenhand.core.targets import Target
 from evenhand.models.classifier import FairClassifier
 from evenhand.workflow.counting import group_numbers
 from evenhand.workflow.labels import UNEVEN, depends, plain_number
@@ -146,16 +147,17 @@ def _over_all(
     counts: NDArray[np.float64],
     summary: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give a rate's value of each group, their ratio, and whether it reaches its target."""
+    """Give a rate's value of each group, how they compare, and whether that reaches the target."""
     numerator, denominator = (tuple(map(tuple, part[key])) for key in ("numerator", "denominator"))
     rate = Rate(part["name"], numerator, denominator)
-    ratio, tau = plain_number(rate.ratio(counts)), summary["tau"] * part["share"]
+    target = Target(rate, summary["tau"] * part["share"], summary["comparison"])
+    value = target.value(counts)
     values = map(plain_number, rate.per_group(counts))
     return {
         "name": part["name"],
         "answer": [summary["labels"][p] for p in answers],
         "groups": dict(zip(summary["groups"], values, strict=True)),
-        "ratio": ratio,
-        "tau": tau,
-        "reached": ratio is not None and ratio >= tau,
+        "ratio": plain_number(value),
+        "tau": target.level,
+        "reached": target.reached(value),
     }

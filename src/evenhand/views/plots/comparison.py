@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.plots.shared import COLOURS, MARKERS, WORDS, Display, new_axes, style_axes
 
 __all__ = ["ComparisonDisplay"]
 
@@ -49,7 +49,8 @@ class ComparisonDisplay(Display):
         for i, (name, part) in enumerate(means.groupby("method", sort=False)):
             self._draw(ax, i, _plain_text(name), part.sort_values("rate"), lowest)
         ax.set_ylim(bottom=lowest)
-        ax.set_xlabel(f"{self.table.attrs.get('rate_name', 'rate')} on test data (1 is parity)")
+        rate = self.table.attrs.get("rate_name", "rate")
+        ax.set_xlabel(f"{rate} on test data ({WORDS.parity:g} is parity)")
         ax.set_ylabel("accuracy on test data")
         style_axes(ax)
         splits = self.table["split"].nunique()

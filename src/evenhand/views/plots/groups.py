@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.metrics import group_counts
-from evenhand.core.rates import RATES, rate_text, wilson_interval
+from evenhand.core.rates import RATES, wilson_interval
+from evenhand.core.targets import Target
 from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.targets import TARGET_WORDS
 
 __all__ = ["GroupRatesDisplay"]
 
@@ -141,15 +143,19 @@ class GroupRatesDisplay(Display):
         n, m = len(self.groups), len(self.counts)
         ax = new_axes((6.4, 1.4 + 0.34 * n * max(m, 1))) if ax is None else ax
         rate = RATES[self.rate]
+        target = Target(rate, -np.inf if self.tau is None else self.tau)
+        words = TARGET_WORDS[target.comparison]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate.fractions(counts)
             low, high = wilson_interval(top, bottom)
             value = rate.per_group(counts)
             place = np.arange(n) + (k - (m - 1) / 2) * 0.26
-            ratio = float(rate.ratio(counts))
-            label = f"{name + ': ' if name else ''}ratio {rate_text(ratio, self.tau or 0.0)}"
+            compared = float(target.value(counts))
+            text = words.text(compared, target.level)
+            label = f"{name + ': ' if name else ''}{words.name} {text}"
             if self.tau is not None and m > 1:
-                label += f", {'at least' if ratio >= self.tau else 'below'} τ = {self.tau:g}"
+                side = "reaches" if target.reached(compared) else words.missed
+                label += f", {side} {words.goal(self.tau)}"
             ax.errorbar(
                 100 * value,
                 place,
@@ -160,11 +166,12 @@ class GroupRatesDisplay(Display):
                 label=label,
             )
             if self.tau is not None and m == 1 and np.isfinite(value).all():
-                most = 100 * float(value.max())
-                ax.axvspan(self.tau * most, most, color="0.5", alpha=0.15, linewidth=0)
-                ax.set_title(
-                    f"grey: within τ = {self.tau:g} of the largest", fontsize="small", loc="left"
-                )
+                most = float(value.max())
+                start, slope = words.floor(most)
+                least = start + slope * self.tau
+                ax.axvspan(100 * least, 100 * most, color="0.5", alpha=0.15, linewidth=0)
+                title = f"grey: rates that reach {words.goal(self.tau)} beside the largest"
+                ax.set_title(title, fontsize="small", loc="left")
         ax.set_yticks(np.arange(n), [str(g) for g in self.groups])
         ax.set_ylim(n - 0.4, -0.6)
         ax.set_xlabel(f"{self.rate.replace('_', ' ')} in percent, with 95% intervals")

@@ -14,6 +14,7 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.views.plots.shared import (
     COLOURS,
     TAU_LINE,
+    WORDS,
     Display,
     fitted_classifier,
     new_axes,
@@ -142,7 +143,7 @@ class TrajectoryDisplay(Display):
         self._draw(ax, self.frame["accuracy"], 0, "accuracy")
         self._draw(ax, self.frame["rate"], 5, self.rate_name)
         if self.tau is not None:
-            ax.axhline(self.tau, label=f"τ = {self.tau:g}", **TAU_LINE)
+            ax.axhline(self.tau, label=WORDS.goal(self.tau), **TAU_LINE)
         ax.set_ylim(0, 1.02)
         ax.set_xlabel("iteration")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.views.formats import listed, percent, quoted, ratio_text, tau_text, thousands
+from evenhand.views.formats import listed, percent, quoted, thousands
+from evenhand.views.targets import words_of
 
 
 def missed_over_all(summary: dict[str, Any]) -> bool:
@@ -22,8 +23,8 @@ def unknown_over_all(summary: dict[str, Any]) -> bool:
 def unlabelled_sentences(summary: dict[str, Any]) -> dict[str, str]:
     """Say whom the figures leave out, if some rows have no label; empty if all have one.
 
-    ``rows`` counts them, ``warning`` is said if it goes with the group, ``every`` has the ratio
-    over all rows.
+    ``rows`` counts them, ``warning`` is said if it goes with the group, ``every`` has the
+    comparison over all rows.
     """
     found = summary.get("unlabelled")
     test = " ".join(
@@ -58,14 +59,14 @@ def unlabelled_sentences(summary: dict[str, Any]) -> dict[str, str]:
 
 
 def _every_sentence(summary: dict[str, Any], label: str) -> str:
-    """Say what the ratio is over all rows, with a label or without."""
-    every = summary["all_rows"]
+    """Say how the groups compare over all rows, with a label or without."""
+    every, words = summary["all_rows"], words_of(summary)
     if every is None:
         if "statistical_parity" not in summary["asked"]["notions"]:
             return ""
         return (
-            "The ratio over all rows was not measured: evenhand predict, and evenhand audit of its "
-            "answers, give it."
+            f"The {words.name} over all rows was not measured: evenhand predict and then evenhand "
+            "audit on its answers measure it."
         )
     several, out = len(every["rates"]) > 1, []
     for rate in every["rates"]:
@@ -74,11 +75,11 @@ def _every_sentence(summary: dict[str, Any], label: str) -> str:
             known = {f(known, key=known.__getitem__): f(known.values()) for f in (min, max)}
         each = ", ".join(f"{quoted(group)} {percent(r)}" for group, r in known.items())
         of = f" for {listed([quoted(a) for a in rate['answer']], 'or')}" if several else ""
-        goal = f"the target of {tau_text(rate['tau'])}"
-        verdict = f"which reaches {goal}" if rate["reached"] else f"below {goal}"
-        ratio = ratio_text(rate["ratio"], rate["tau"])
+        goal = f"the target of {words.level(rate['tau'])}"
+        verdict = f"which reaches {goal}" if rate["reached"] else f"{words.missed} {goal}"
+        value = words.text(rate["ratio"], rate["tau"])
         out.append(
-            f"unknown{of} ({each})" if rate["ratio"] is None else f"{ratio}{of} ({each}), {verdict}"
+            f"unknown{of} ({each})" if rate["ratio"] is None else f"{value}{of} ({each}), {verdict}"
         )
     rows = f"Over all {thousands(every['n'])} rows, with or without a {label}"
     if every["uncompared"]:
@@ -86,8 +87,8 @@ def _every_sentence(summary: dict[str, Any], label: str) -> str:
         lacking = (
             f"{listed(left)} have no {label}, and too few have one for that group to be compared"
         )
-        others = f"{rows}, of the other groups the ratio is {'; '.join(out)}."
+        others = f"{rows}, of the other groups the {words.name} is {'; '.join(out)}."
         if every["judged"]:
             return f"{others} Besides, {lacking}."
         return f"Over all rows the target cannot be judged: {lacking}. {others}"
-    return f"{rows}, the ratio is {'; '.join(out)}."
+    return f"{rows}, the {words.name} is {'; '.join(out)}."

@@ -9,13 +9,14 @@ from rich.text import Text
 
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, percent
-from evenhand.views.terminal.screen import Grid, Screen, crossed, ratio_cell, short
+from evenhand.views.targets import words_of
+from evenhand.views.terminal.screen import Grid, Screen, crossed, short
 from evenhand.workflow.labels import alike_sentence
 
 
 def show_audit(found: dict[str, Any]) -> None:
     """Show an audit: sizes, rates with intervals, ratios, the verdict."""
-    screen = Screen()
+    screen, words = Screen(), words_of(found)
     names = [short(g, 30) for g in found["groups"]]
     what = found["prediction"] or found["label"]
     also = (found["label"], found["favourable_label"]) if "accuracy" in found else None
@@ -39,7 +40,9 @@ def show_audit(found: dict[str, Any]) -> None:
         if all(g["value"] == 0 for g in groups if g["compared"])
     ]
     if perfect:
-        screen.say(f"No ratio, because no group has such an error: {', '.join(perfect)}.", "dim")
+        screen.say(
+            f"No {words.name}, because no group has such an error: {', '.join(perfect)}.", "dim"
+        )
     if found["association"] is not None:
         screen.say(
             f"Group and {short(what)} go together with {found['association']:.3f} (Cramér's V: 0 "
@@ -73,15 +76,16 @@ def _show_rates(screen: Screen, found: dict[str, Any], names: list[str]) -> None
 
 def _rates_table(found: dict[str, Any], names: list[str], *, wide: bool) -> Grid:
     """Rates of all groups, or if these are ``wide`` the smallest and the largest."""
-    table = Grid("", *(["smallest", "largest"] if wide else names), "ratio")
+    words = words_of(found)
+    table = Grid("", *(["smallest", "largest"] if wide else names), words.name)
     if not wide:
         table.row("rows", *(f"{n:,}" for n in found["sizes"]), "")
     for name, groups in found["rates"].items():
         ratio = found["ratios"][name]
-        text, style = ratio_cell(ratio, found["tau"]), ""
+        text, style = words.text(ratio, found["tau"]), ""
         if name in found["not_judged"]:
             text, style = "?" if ratio is None else f"{text} ?", "dim"
-        elif ratio is not None and ratio < found["tau"]:
+        elif ratio is not None and not found["reached"][name]:
             style = "red"
         shown = [_with_interval(g) for g in groups]
         if wide:
@@ -236,19 +240,20 @@ def _which_answers(found: dict[str, Any]) -> str:
 
 def _what_follows(found: dict[str, Any], missing: dict[str, Any]) -> str:
     """Say which rates cannot be judged because answers, or labels, are missing."""
-    unsure, tau = missing["not_judged"], f"{found['tau']:g}"
+    unsure, words = missing["not_judged"], words_of(found)
+    name, target = words.name, f"the target of {words.level(found['tau'])}"
     if "related_pooled" not in missing:
         which = "labels" if found["prediction"] is None else "answers"
         if unsure:
-            return f"The missing {which} could put the ratio on the other side of {tau}."
-        return f"But whatever the missing {which} are, the ratio stays on its side of {tau}."
+            return f"The missing {which} could put the {name} on the other side of {target}."
+        return f"But whatever the missing {which} are, the {name} stays on its side of {target}."
     if not unsure:
-        return f"But whatever the missing labels are, every ratio stays on its side of {tau}."
+        return f"But whatever the missing labels are, every {name} stays on its side of {target}."
     if len(unsure) == len(found["ratios"]) - 1:
-        return f"No rate that needs {short(found['label'])} can be judged (ratios marked ?)."
+        return f"No rate that needs {short(found['label'])} can be judged ({name}s marked ?)."
     return (
-        f"Ratios marked ? cannot be judged: the missing labels could put them on the other side of "
-        f"{tau}."
+        f"{words.name.capitalize()}s marked ? cannot be judged: the missing labels could put them "
+        f"on the other side of {target}."
     )
 
 
@@ -266,8 +271,8 @@ def _cannot_be_told(found: dict[str, Any]) -> str:
 
 
 def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> None:
-    ratio, tau = found["ratios"]["selection_rate"], found["tau"]
-    rule = "the four-fifths rule" if tau == 0.8 else f"a ratio of {tau:g}"
+    words, tau = words_of(found), found["tau"]
+    ratio, rule = found["ratios"]["selection_rate"], words.rule(tau)
     both = found["prediction"] is not None
     whose = "selection rate" if both and found["label"] is not None else "rate"
     unknown = _cannot_be_told(found)
@@ -280,19 +285,19 @@ def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> Non
     elif not found["judged"]:
         verdict += (
             f"too many rows have no {what}, and who has none depends on the group; of the other "
-            f"rows the ratio is {ratio_cell(ratio, tau)}"
+            f"rows the {words.name} is {words.text(ratio, tau)}"
         )
     elif found["passed"] and unknown:
-        verdict = f"selection rate: within {rule} ({ratio_cell(ratio, tau)})"
+        verdict = f"selection rate: within {rule} ({words.text(ratio, tau)})"
     else:
         word, style = ("passes", "green") if found["passed"] else ("fails", "red")
-        verdict = f"{word} {rule}: the ratio of the smallest to the largest {whose} is "
-        verdict += ratio_cell(ratio, tau)
+        verdict = f"{word} {rule}: the {words.name} {words.between} {whose} is "
+        verdict += words.text(ratio, tau)
     screen.say(f"{verdict[0].upper()}{verdict[1:]}.{unknown}", f"bold {style}")
     if found["privileged"] is not None:
         ratios = found["ratios_to_privileged"]["selection_rate"]
         shown = [
-            f"{name} {ratio_cell(r, tau)}"
+            f"{name} {words.text(r, tau)}"
             for name, group, r in zip(names, found["groups"], ratios, strict=True)
             if group != found["privileged"]
         ]
@@ -300,7 +305,7 @@ def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> Non
     other = found.get("with_small_groups")
     if other is not None and found["judged"] and other["passed"] != found["passed"]:
         screen.say(
-            "The groups that were not compared change the verdict: with them the ratio is "
-            f"{ratio_cell(other['ratio'], tau)}, which {'passes' if other['passed'] else 'fails'}.",
+            f"The groups that were not compared change the verdict: with them the {words.name} is "
+            f"{words.text(other['ratio'], tau)}, which {'passes' if other['passed'] else 'fails'}.",
             "bold yellow",
         )

@@ -8,14 +8,15 @@ from typing import Any
 import pandas as pd
 
 from evenhand.views.formats import NONE
-from evenhand.views.terminal.screen import Grid, Screen, ratio_cell, short
+from evenhand.views.targets import words_of
+from evenhand.views.terminal.screen import Grid, Screen, short
 
 
 def show_comparison(found: pd.DataFrame) -> None:
     """Show the means of a comparison, a table for each τ."""
     from evenhand.peers import summarize
 
-    screen, means = Screen(), summarize(found)
+    screen, means, words = Screen(), summarize(found), words_of(found.attrs)
     about = ("favourable_answer", "rows_dropped", "small_groups", "notes")
     answer, dropped, small, notes = (str(found[c].iloc[0]) for c in about)
     screen.say(f"favourable answer: {short(answer, 100)}", "bold")
@@ -30,7 +31,7 @@ def show_comparison(found: pd.DataFrame) -> None:
     if notes:
         screen.say(f"note: {short(notes, 1000)}", "yellow")
     for tau, part in means.groupby("tau"):
-        title = f"τ = {tau:g}, test data"
+        title = f"{words.goal(tau)}, test data"
         table = Grid("method", "accuracy", "rate", "met", "seconds", title=title)
         for row in part.itertuples():
             name = f"{row.method}{' †' if row.needs_group else ''}"
@@ -38,7 +39,7 @@ def show_comparison(found: pd.DataFrame) -> None:
                 table.row(name, NONE, NONE, NONE, "")
                 continue
             met = f"{100 * row.met:.0f}%" if row.met == row.met else NONE
-            rate = ratio_cell(row.rate, tau)
+            rate = words.text(row.rate, tau)
             table.row(name, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
         screen.print(table)
     screen.say(
@@ -51,8 +52,8 @@ def show_comparison(found: pd.DataFrame) -> None:
     for (name, share, why), part in bad.groupby(["method", "eligible", "ineligible"], sort=False):
         taus = ", ".join(f"{tau:g}" for tau in part["tau"])
         screen.say(
-            f"{name}, τ = {taus}: in {100 * (1 - share):.0f}% of the splits its answers count as "
-            f"none and τ as not met, because {short(why, 120)}.",
+            f"{name}, {words.symbol} = {taus}: in {100 * (1 - share):.0f}% of the splits its "
+            f"answers do not count and {words.symbol} is not met, because {short(why, 120)}.",
             "yellow",
         )
     for error, part in means[means["error"] != ""].groupby("error", sort=False):

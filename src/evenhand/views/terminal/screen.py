@@ -14,8 +14,6 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.core.rates import rate_text
-from evenhand.views.formats import NONE
 from evenhand.workflow.labels import favourable_answer
 
 
@@ -103,11 +101,6 @@ def short(text: str, most: int = 60) -> str:
 def crossed(names: Sequence[str]) -> str:
     """Name the sensitive columns, whose values are crossed."""
     return " × ".join(short(name, 30) for name in names)
-
-
-def ratio_cell(value: float | None, tau: float = 0.0) -> str:
-    """Write a ratio so that it is seen on which side of τ it is."""
-    return NONE if value is None or value != value else rate_text(value, tau)
 
 
 def show_use(answer: str, group_use: str) -> None:
