@@ -259,7 +259,7 @@ def test_a_missed_target_says_how_near_it_came():
         "0.990, where it reaches the target." in text
     )
     assert "! Target not reached with a confidence of about 0.9" in text
-    assert "its ratio in the population is 0.862 or more, which is less than the target" in text
+    assert "its ratio in the population is 0.862 or more, which misses the target" in text
     assert "which it does not reach on the training data" in text
     assert "with a confidence of about 90.0%; 0.862 can be relied on" in text
     assert "may or may not" not in text

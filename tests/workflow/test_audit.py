@@ -8,9 +8,11 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises
 from typer.testing import CliRunner
 
 from evenhand.cli.app import app
+from evenhand.core.errors import Parameter
 from evenhand.core.groups import as_binary, group_codes, zero_one
 from evenhand.core.rates import RATES, wilson_interval
 from evenhand.core.targets import COMPARISONS, Target
@@ -112,9 +114,9 @@ class TestFavourable:
             found = run("audit", frame, *ROLES, "--favourable", name, "--json", code=0)
             assert json.loads(found.stdout)["favourable"] == "1.0"
         refused = run("audit", frame, *ROLES, "--favourable", "2", code=1)
-        assert "--favourable '2' is no value of column 'y'" in words(refused.stderr)
-        with pytest.raises(ValueError, match="is no value of"):
-            as_label("1", ["01", "1.0"], "y", "--favourable")
+        assert "is no value of column 'y'" in words(refused.stderr)
+        with raises("not_a_value", given=Parameter("favourable", "1"), column="y"):
+            as_label("1", ["01", "1.0"], "y", "favourable")
 
     def test_train_takes_the_larger_whatever_the_alphabet_says(self):
         frame = people(yes="TRUE", no="false")
@@ -398,10 +400,7 @@ class TestLabelsAloneForSomeRows:
         assert found["missing_labels"]["related"]
         assert found["judged"]
         shown = words(run("audit", frame, *ROLES).stdout)
-        assert (
-            "But whatever the missing labels are, the ratio stays on its side of the target of 0.80."
-            in shown
-        )
+        assert "But whatever the missing labels are, the ratio stays on its side of the" in shown
         assert "Fails the four-fifths rule" in shown
 
     def test_a_group_without_labels(self, run):
@@ -581,11 +580,10 @@ class TestSmallGroups:
         refused = run("audit", with_tiny(), *ROLES, "--min-group-size", "101", code=1)
         assert "fewer than two groups have --min-group-size 101 rows" in words(refused.stderr)
 
-    def test_a_small_group_is_not_privileged(self, run):
-        refused = run("audit", with_tiny(), *ROLES, "--privileged", "c", code=1)
-        assert "--privileged 'c' has 3 rows, fewer than --min-group-size 30" in words(
-            refused.stderr
-        )
+    def test_a_small_group_is_not_privileged(self):
+        given = Parameter("privileged", "c")
+        with raises("small_privileged_group", privileged=given, n=3):
+            audit_table(with_tiny(), label="y", sensitive=["g"], privileged="c")
 
     def test_compare(self, run):
         frame = people(yes=1, no=0)
@@ -616,7 +614,7 @@ class TestSmallGroups:
         every = words(
             run("compare", frame, *args, "--method", "evenhand", "--min-group-size", "5").stdout
         )
-        assert "left out: plain logistic regression: compares two groups only" in every
+        assert "left out: plain logistic regression: sensitive_features has 3 groups" in every
 
     def test_compare_says_which_group_makes_an_answer_none(self, run):
         """All eight rows of b have a low x, and nobody among them gets the favourable answer."""

@@ -20,6 +20,7 @@ import typer.core
 
 import evenhand
 from evenhand.cli.signals import on_end
+from evenhand.cli.wording import spell
 from evenhand.workflow.wording import as_options
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
@@ -195,6 +196,7 @@ def show(as_json: bool, document: Any, screen: Callable[[Any], object]) -> None:
         else:
             from evenhand.views import terminal
 
+            terminal.Screen.spell = staticmethod(spell)
             screen(terminal)
 
 

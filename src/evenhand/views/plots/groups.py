@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES, wilson_interval
 from evenhand.core.targets import Target
@@ -50,7 +51,12 @@ class GroupRatesDisplay(Display):
         tau: float | None = None,
     ) -> None:
         if rate not in RATES:
-            raise ValueError(f"rate={rate!r}; use one of {', '.join(map(repr, RATES))}.")
+            raise InputError(
+                "unknown_rate",
+                "{rate}; use one of {names}.",
+                rate=Parameter("rate", rate),
+                names=", ".join(map(repr, RATES)),
+            )
         self.counts = counts
         self.groups = groups
         self.rate = rate

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.core.errors import InputError
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import find_notion
 from evenhand.core.rates import overall_accuracy
@@ -101,7 +102,9 @@ class TrajectoryDisplay(Display):
             for predicted in y_preds
         ]
         if not counts:
-            raise ValueError("y_preds is empty; give the predictions of at least one stage.")
+            raise InputError(
+                "no_stages", "y_preds is empty; give the predictions of at least one stage."
+            )
         stacked = np.stack(counts)
         measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
         return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
@@ -119,8 +122,10 @@ class TrajectoryDisplay(Display):
             ax = new_axes((8.0, 5.0), 2) if losses else new_axes((8.0, 3.2))
         axes = list(np.atleast_1d(ax))
         if len(axes) > 1 + losses:
-            known = "two" if losses else "one: without a fit no losses are known"
-            raise ValueError(f"ax has {len(axes)} Axes; give {known}.")
+            most = "two" if losses else "one: without a fit no losses are known"
+            raise InputError(
+                "too_many_axes", "ax has {n} Axes; give {most}.", n=len(axes), most=most
+            )
         if len(axes) == 2:
             self._draw(axes[0], self.frame["loss_c"], 0, "classification loss")
             self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from rich.text import Text
 
+from evenhand.core.errors import Parameter
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, percent
 from evenhand.views.targets import words_of
@@ -128,9 +128,9 @@ def _say_other_labels(screen: Screen, found: dict[str, Any]) -> None:
     words = found["perhaps_missing"]
     if words:
         named = " and ".join(repr(short(w, 30)) for w in words)
-        options = " ".join(f"--na {shlex.quote(w)}" for w in words)
+        option = screen.spell(Parameter("na", words))
         screen.say(
-            f"If {named} in {column} means that there is no outcome, {options} leaves these rows "
+            f"If {named} in {column} means that there is no outcome, {option} leaves these rows "
             "out.",
             "bold yellow",
         )
@@ -194,8 +194,8 @@ def _say_opposite(screen: Screen, found: dict[str, Any]) -> None:
     screen.say(
         f"Fewer than half of the predictions are right ({percent(found['accuracy'])}). {label} and "
         f"{prediction} may count opposite answers as favourable: if {label} = {short(other, 30)} "
-        f"is what {prediction} = {short(found['favourable'], 30)} hopes for, say "
-        f"--favourable-label {shlex.quote(other)}.",
+        f"is the outcome that {prediction} = {short(found['favourable'], 30)} predicts, say "
+        f"{screen.spell(Parameter('favourable_label', other))}.",
         "bold yellow",
     )
 

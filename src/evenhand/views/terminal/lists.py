@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from evenhand.core.errors import Parameter
 from evenhand.views.formats import NONE
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Grid, Screen, short
@@ -43,9 +44,10 @@ def show_comparison(found: pd.DataFrame) -> None:
             table.row(name, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
         screen.print(table)
     screen.say(
-        "met: share of splits whose test rate reaches τ. †: needs the group to predict. Every "
-        "method is chosen by its rate on the training part alone; a τ that holds more often needs "
-        "a margin (train --confidence).",
+        f"met: share of the splits in which the rate on test data reaches {words.symbol}. †: needs "
+        f"the group to predict. Every method is chosen by its rate on the training part alone; for "
+        f"a {words.symbol} that is met more often, train with a margin "
+        f"({screen.spell(Parameter('confidence', 0.9))}).",
         "dim",
     )
     bad = means[means["ineligible"] != ""]

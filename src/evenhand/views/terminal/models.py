@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.text import Text
 
+from evenhand.core.errors import Parameter
 from evenhand.core.rates import overall_accuracy
 from evenhand.views.formats import percent
 from evenhand.views.report.left_out import (
@@ -227,8 +228,9 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
 def show_proportion(summary: dict[str, Any]) -> None:
     """Say what became of the targets of several notions when one was given."""
     if len({tau for _, tau in _notion_taus(summary)}) > 1:
-        tau = f"--tau {summary['tau']:g}"
-        Screen().say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
+        screen = Screen()
+        tau = screen.spell(Parameter("tau", summary["tau"]))
+        screen.say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
 
 
 def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
@@ -256,7 +258,8 @@ def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
             else f"Test rows are a sample themselves: a {words.name} that holds in the population "
             f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else "--confidence 0.9, or certified, asks for a τ that holds on new rows."
+            else f"{screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
+            f"{words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
 
