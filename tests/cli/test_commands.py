@@ -197,7 +197,7 @@ class TestScreens:
         assert re.search(r"true positive rate, ratio 0\.80 0\.\d{3}", shown)
         shown = words(run("frontier", saved).stdout)
         assert "0.9 / 0.8 " in shown
-        assert "τ is that of statistical parity / equal opportunity" in shown
+        assert "τ is given for statistical parity / equal opportunity" in shown
         moved = str(tmp_path / "p.model")
         shown = words(run("pick", saved, "--tau", "0.45", "-o", moved).stdout)
         assert "τ = 0.45 for statistical parity and τ = 0.4 for equal opportunity are" in shown

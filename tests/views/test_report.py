@@ -261,7 +261,7 @@ def test_a_missed_target_says_how_near_it_came():
     assert "! Target not reached with a confidence of about 0.9" in text
     assert "its ratio in the population is 0.862 or more, which misses the target" in text
     assert "which it does not reach on the training data" in text
-    assert "with a confidence of about 90.0%; 0.862 can be relied on" in text
+    assert "with a confidence of about 90.0%; 0.862 or more can be relied on" in text
     assert "may or may not" not in text
     # What the bare ratio does is said of these rows, not of the target.
     said = text.count("✓ reaches the target of 0.90 on these rows")
@@ -299,10 +299,10 @@ def right_answers(share, n=1000):
     [
         (
             0.70,
-            "3.0 points more accurate than plain logistic regression, 5.0 more than at its best",
+            "3.0 points more accurate than plain logistic regression, 5.0 more than at its most",
         ),
         (0.76, "3.0 points more accurate than plain logistic regression at its usual cut, but not"),
-        (None, "at its usual cut, which need not be its best one"),
+        (None, "at its usual cut, which need not be its most accurate one"),
     ],
 )
 def test_more_accurate_is_said_beside_the_best_cut(best, says):
@@ -313,11 +313,10 @@ def test_more_accurate_is_said_beside_the_best_cut(best, says):
         summary["plain"]["best_cut"] = {"cut": 0.1, "counts": {"test": right_answers(best)}}
     text = Page(render(summary)).text
     assert says in text
-    beside = (
-        f"with the cut that suits it best ratio 1.000 , accuracy {fixed(100 * (best or 0), 1)}%"
-    )
+    accuracy = f"{fixed(100 * (best or 0), 1)}%"
+    beside = f"(score threshold) on training rows ratio 1.000 , accuracy {accuracy}"
     assert (beside in text) == (best is not None)
-    head = f"suits it best it is right for {fixed(100 * (best or 0), 1)}% and has a ratio"
+    head = f"most accurate on the training rows it is right for {accuracy} and has a ratio"
     assert (head in text) == (best is not None)
 
 

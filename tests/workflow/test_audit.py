@@ -197,8 +197,8 @@ class TestMissingLabels:
     def test_it_is_said(self, run):
         args = ["--label", "y", "--prediction", "p", "--sensitive", "g"]
         shown = words(run("audit", self.accepted_only(), *args, code=2).stdout)
-        assert "The selection rate is of all 200 rows that have p." in shown
-        assert "are of the 120 rows that have one: a selected part" in shown
+        assert "The selection rate is measured on all 200 rows that have a value in p." in shown
+        assert "are measured on the 120 rows that have one: a selected part" in shown
         assert "Who has no y depends on p: it is missing in 100.0% of the 80 rows" in shown
         assert "Ratios marked ? cannot be judged: the missing labels could put them on" in shown
         assert re.search(r"accuracy 9[05].* 0.947 \? true positive", shown)
@@ -220,7 +220,7 @@ class TestMissingLabels:
         assert found["missing_labels"]["n"] == 16
         assert not found["missing_labels"]["related"]
         shown = words(run("audit", frame, *args).stdout)
-        assert "of the 144 rows that have one: a selected part" in shown
+        assert "on the 144 rows that have one: a selected part" in shown
         assert "depends on" not in shown
 
     def test_few_rows_all_of_one_answer(self):
@@ -280,7 +280,7 @@ class TestMissingLabels:
         found = json.loads(run("audit", frame, *args, "--json", code=0).stdout)["missing_labels"]
         assert (found["n"], found["related"], found["not_judged"]) == (6, True, [])
         shown = words(run("audit", frame, *args).stdout)
-        assert "of the 3,200 rows that have one: a selected part." in shown
+        assert "on the 3,200 rows that have one: a selected part." in shown
         assert (
             "But whatever the missing labels are, every ratio stays on its side of the target"
             in shown
@@ -371,7 +371,7 @@ class TestLabelsAloneForSomeRows:
         ]
         assert (missing["related"], missing["not_judged"]) == (True, ["selection_rate"])
         shown = words(run("audit", self.repaid(), *ROLES).stdout)
-        assert "The rate is of 130 of 200 rows, those that have y: a selected part." in shown
+        assert "The rate is measured on 130 of 200 rows, which have a value in y" in shown
         assert "depends on g: it is missing in 10.0% of the 100 rows of a and 60.0% of" in shown
         assert "1.000 ?" in shown
         assert "The four-fifths rule cannot be judged: too many rows have no y" in shown
@@ -379,7 +379,7 @@ class TestLabelsAloneForSomeRows:
 
     def test_it_does_not(self, run):
         found = run("audit", self.repaid(30, 30), *ROLES, code=0)
-        assert "The rate is of 140 of 200 rows, those that have y: a selected part." in words(
+        assert "The rate is measured on 140 of 200 rows, which have a value in y" in words(
             found.stdout
         )
         assert "Passes" in found.stdout
@@ -535,7 +535,7 @@ class TestRatesAreWhatTheySay:
         args = [*ROLES, "--prediction", "p"]
         found = json.loads(run("audit", frame, *args, "--json", code=0).stdout)
         assert (found["n_rows"], found["n_rows_compared"]) == (205, 180)
-        assert "by g, 180 rows" in run("audit", frame, *args).stdout
+        assert "180 rows, groups by g" in run("audit", frame, *args).stdout
 
     def test_a_group_without_predictions(self, run):
         frame = rows(a=[(5, {"p": 1}), (5, {"p": 0})], b=[(10, {"p": None})]).astype({"p": "Int64"})
@@ -646,7 +646,7 @@ class TestPrivileged:
         assert to == pytest.approx([1, 3, 1.5])
         shown = words(run("audit", frame, *ROLES, "--privileged", "a").stdout)
         assert "Fails the four-fifths rule: the ratio of the smallest to the largest rate" in shown
-        assert "is 0.333. Over the rate of a: b 3.000, c 1.500." in shown
+        assert "is 0.333. Divided by the rate of a: b 3.000, c 1.500." in shown
 
 
 class TestWords:
@@ -658,7 +658,7 @@ class TestWords:
         found = json.loads(run("audit", frame, *args, "--json").stdout)
         assert found["groups"] == ["a & N", "a & Y", "b & N", "b & Y"]
         shown = words(run("audit", frame, *args, "--privileged", "a & Y").stdout)
-        assert "Over the rate of a & Y: a & N 0.500, b & N 0.500, b & Y 1.000." in shown
+        assert "Divided by the rate of a & Y: a & N 0.500, b & N 0.500, b & Y 1.000." in shown
 
     def test_models_of_earlier_versions_know_their_crossed_groups(self):
         from evenhand.models.inputs import code_known_groups

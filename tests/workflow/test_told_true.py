@@ -60,7 +60,7 @@ class TestGroupsWithoutLabels:
         text = shown(tmp_path, answers(A=(500, 500), B=(500, 500), C=(500, 0)), *AUDIT)
         assert "Among C" not in text
         assert "100.0% of the 500 rows of C" in text
-        assert "those marked ? cannot be told" in text
+        assert "those marked ? cannot be judged" in text
 
     def test_five_rows_do_not_decide(self, tmp_path):
         frame = answers(A=(2000, 2000), B=(2000, 2000), C=(2031, 5))
@@ -104,7 +104,7 @@ class TestGroupsWithoutLabels:
         text = shown(tmp_path, frame, *AUDIT, code=0)
         assert "asses" not in text
         assert "Selection rate: within the four-fifths rule (0." in text
-        assert "Of the rates that need lab, those marked ? cannot be told." in text
+        assert "Of the rates that need lab, those marked ? cannot be judged." in text
         told = json.loads(run("audit", str(tmp_path / "t.csv"), *AUDIT, "--json").stdout)
         assert (told["passed"], told["passed_rate"]) == (True, "selection_rate")
         assert "true_positive_rate" in told["not_judged"]
@@ -194,18 +194,18 @@ class TestSmallGroups:
         assert [part["values"] for part in small["parts"]] == [[0], [0]]
         assert [part["rows"] for part in small["parts"]] == [[26], [11]]
         for told_ in (text, page):
-            assert "1 group is not compared, for fewer than 30 training rows: tiny (26)." in told_
+            assert "1 group has fewer than 30 training rows and is not compared: tiny" in told_
             assert "selection rate among its rows: 0.0% of 26 training rows and 0.0% of 11" in told_
             assert "the ratio would be 0.000 on the training rows and 0.000 on the test" in told_
         assert "! Target reached, 1 small group not compared" in page
         verdict = text.index("is reached on the training data")
-        assert verdict < text.index("1 group is not compared") < text.index("On 2,")
+        assert verdict < text.index("1 group has fewer") < text.index("On 2,")
 
     def test_several_are_told_together(self, tmp_path):
         frame = people(a=(1500, 0.3), b=(1500, 0), few=(30, 0.2), tiny=(20, 0.2))
         text, page, told = self.train(tmp_path, frame)
         assert not told["not_compared"]["changes_verdict"]
-        assert "2 groups are not compared" in text
+        assert "2 groups have fewer than" in text
         assert "among their rows together" in text
         assert "would be" not in text
         assert "✓ Target reached, 2 small groups not compared" in page
@@ -234,7 +234,7 @@ class TestLabelsOfSomeGroups:
         text = shown(tmp_path, frame, *args, command="train", code=2)
         page = Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
         assert "Over all rows the target cannot be judged" in text
-        assert "among rows that have a y; over all rows it cannot be told" in text
+        assert "among rows that have a y; over all rows it cannot be judged" in text
         assert "NOT" not in text
         assert "! Reached among rows with a label, cannot be judged over all rows" in page
         assert "missed" not in page.split("What to expect")[0]

@@ -20,7 +20,8 @@ import typer.core
 
 import evenhand
 from evenhand.cli.signals import on_end
-from evenhand.cli.wording import spell
+from evenhand.cli.wording import say, spell
+from evenhand.core.errors import Message
 from evenhand.workflow.wording import as_options
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
@@ -134,7 +135,8 @@ def plain_errors(interrupted: str = "No file was written or changed.") -> Iterat
         typer.echo(f"evenhand: {where}{error.strerror or error}{advice}.", err=True)
         raise typer.Exit(1) from None
     except (ImportError, ValueError) as error:
-        typer.echo(f"evenhand: {as_options(str(error))}", err=True)
+        text = say(error) if isinstance(error, Message) else as_options(str(error))
+        typer.echo(f"evenhand: {text}", err=True)
         raise typer.Exit(1) from None
     except (KeyboardInterrupt, _Ended):
         typer.echo(f"evenhand: interrupted. {interrupted}", err=True)

@@ -192,7 +192,7 @@ def _read(
     if label is None and prediction is None:
         raise InputError(
             "nothing_to_audit",
-            "name a column of labels with {label}, of predictions with {prediction}, or both.",
+            "name a column of labels ({label}) or of predictions ({prediction}), or both.",
             label=Parameter("label"),
             prediction=Parameter("prediction"),
         )

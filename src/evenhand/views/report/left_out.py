@@ -38,7 +38,8 @@ def unlabelled_sentences(summary: dict[str, Any]) -> dict[str, str]:
     label = quoted(summary["asked"]["label"])
     groups = {name: g for name, g in found["groups"].items() if g["rows"]}
     shares = [
-        f"{thousands(g['missing'])} of {thousands(g['rows'])} rows of {quoted(name)} "
+        f"{thousands(g['missing'])} of {thousands(g['rows'])} rows of "
+        f"{quoted(name) if name in summary['groups'] else name} "
         f"({percent(g['missing'] / g['rows'])})"
         for name, g in groups.items()
     ]

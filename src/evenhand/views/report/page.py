@@ -244,7 +244,7 @@ def _tiles(
         return []
 
     def tile(label: str, value: str, before: str, **more: Any) -> dict[str, Any]:
-        look = {"note": "", "state": "", "share": None}
+        look = {"note": "", "state": "", "share": None, "when": "before"}
         return {"label": label, "value": value, "before": before if was else ""} | look | more
 
     tau, ratio, worst, words = model["tau"], now["ratio"], now["worst"], words_of(model)
@@ -272,7 +272,9 @@ def _tiles(
         j = now["rates"][worst][end]
         before, after = (of["rates"][worst]["rate"][j] if of else None for of in (was, now))
         label = f"{titles[worst]['title']}, {word} group"
-        tiles.append(tile(label, percent(after), percent(before), note=summary["groups"][j]))
+        # Another group may have been the lowest or the highest before.
+        same = {"note": summary["groups"][j], "when": "this group before"}
+        tiles.append(tile(label, percent(after), percent(before), **same))
     return tiles
 
 

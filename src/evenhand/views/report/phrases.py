@@ -8,9 +8,9 @@ PHRASES = {
     "reached": "a model of this fit reaches {target}{sure}",
     "own.reached": "chosen for {target}, which it reaches {where}{sure}",
     "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
-    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
+    "off": "The shown model is less accurate than this chart shows ({accuracy}).",
     "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
-    "relied": "; {reach} can be relied on",
+    "relied": "; {reach} or {better} can be relied on",
     # The bare value among some rows is not the verdict, which may ask for more.
     "verdict.ok": "reaches the target of {target} on these rows",
     "verdict.below": "{missed} the target of {target} on these rows",
@@ -18,11 +18,11 @@ PHRASES = {
     "between": "95% interval about {low} to {high}",
     "cost.less": "{points} points less accurate than plain logistic regression",
     "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
-    "at its best cut",
+    "at its most accurate cut",
     "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
-    "but not than at its best one",
+    "but not than at its most accurate one",
     "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
-    "cut, which need not be its best one",
+    "cut, which need not be its most accurate one",
     "cost.none": "as accurate as plain logistic regression",
     "span": "{low}–{high}%",
     "of": "{top} of {bottom}",
@@ -40,7 +40,7 @@ PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "te
 # What is promised, by how the point was chosen.
 PROMISES = {
     "train": "The model was chosen on the rows it was fitted to. On new rows its {name} is often "
-    "worse: believe rows that it has not seen.",
+    "worse: go by rows that it has not seen.",
     "holdout": "The model was chosen on rows set aside before the fit. On new rows its {name} will "
     "be {passed} the target about as often as {missed} it.",
     "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
@@ -70,8 +70,8 @@ SLIDER_PROMISES = {
     "train": "",
     "holdout": "",
     "crossfit": "",
-    "confident": "The probability is that of one target, named beforehand: whoever tries several "
-    "and keeps the best errs more often.",
+    "confident": "The probability holds for one target that was named beforehand. If several are "
+    "tried and the best is kept, it is lower.",
     "certified": "The promise is for {tau} only: a certificate needs its target named beforehand.",
 }
 SLIDER_PROMISES |= {

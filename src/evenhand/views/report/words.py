@@ -267,8 +267,8 @@ def _cost_sentence(
     )
     if best and best["accuracy"] is not None:
         cost += (
-            f"; with the cut that suits it best it is right for {percent(best['accuracy'])} and "
-            f"{_has_value(summary, best)}"
+            "; at the cut (score threshold) that is most accurate on the training rows it is right "
+            f"for {percent(best['accuracy'])} and {_has_value(summary, best)}"
         )
     return f"{cost}."
 
@@ -292,9 +292,10 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
     n, words = len(small["groups"]), words_of(summary)
     groups = [f"{quoted(group)} ({thousands(rows)})" for group, rows in small["groups"].items()]
     shown = groups if n <= 8 else [*groups[:7], f"{n - 7} more"]
-    start = "1 group is" if n == 1 else f"{n} groups are"
+    start = "1 group has" if n == 1 else f"{n} groups have"
+    compared = "is not compared" if n == 1 else "are not compared"
     least = small["min_group_size"]
-    text = [f"{start} not compared, for fewer than {least} training rows: {listed(shown)}."]
+    text = [f"{start} fewer than {least} training rows and {compared}: {listed(shown)}."]
     whose, who = ("its rows", "it") if n == 1 else ("their rows together", "them together")
     titles = rate_titles(summary["rate"]["parts"], summary["labels"], "")
     names = [t["title"][:1].lower() + t["title"][1:] for t in titles]

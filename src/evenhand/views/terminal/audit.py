@@ -21,7 +21,9 @@ def show_audit(found: dict[str, Any]) -> None:
     what = found["prediction"] or found["label"]
     also = (found["label"], found["favourable_label"]) if "accuracy" in found else None
     screen.say_favourable(what, [found["favourable"]], also)
-    screen.say(f"by {crossed(found['sensitive'])}, {found['n_rows_compared']:,} rows", "bold")
+    screen.say(
+        f"{_rows_of(found['n_rows_compared'])}, groups by {crossed(found['sensitive'])}", "bold"
+    )
     screen.say_left_out(found["dropped"])
     _say_other_labels(screen, found)
     if found["small_groups"]:
@@ -45,8 +47,8 @@ def show_audit(found: dict[str, Any]) -> None:
         )
     if found["association"] is not None:
         screen.say(
-            f"Group and {short(what)} go together with {found['association']:.3f} (Cramér's V: 0 "
-            "not at all, 1 completely).",
+            f"Association of group and {short(what)}: {found['association']:.3f} (Cramér's V, from "
+            "0 for none to 1 for complete).",
             "dim",
         )
     _say_missing_labels(screen, found)
@@ -147,7 +149,8 @@ def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
     if unanswered is not None:
         known, every = found["n_rows_compared"], sum(p["rows"] for p in unanswered["by_group"])
         screen.say(
-            f"The rate is of {known:,} of {every:,} rows, those that have {what}: a selected part.",
+            f"The rate is measured on {known:,} of {every:,} rows, which have a value in {what}: a "
+            "selected part.",
             "yellow",
         )
         if unanswered["related"]:
@@ -159,8 +162,9 @@ def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
     every, known = found["rows"]["selection_rate"], sum(found["labelled"])
     label = short(found["label"])
     screen.say(
-        f"The selection rate is of all {every:,} rows that have {what}. All other rates need "
-        f"{label} and are of the {known:,} rows that have one: a selected part.",
+        f"The selection rate is measured on all {every:,} rows that have a value in {what}. All "
+        f"other rates need {label} and are measured on the {known:,} rows that have one: a "
+        "selected part.",
         "yellow",
     )
     warning = [_which_groups(found, missing, label)] if missing["related_to_group"] else []
@@ -257,17 +261,19 @@ def _what_follows(found: dict[str, Any], missing: dict[str, Any]) -> str:
     )
 
 
-def _cannot_be_told(found: dict[str, Any]) -> str:
-    """Go on after a verdict on the selection rate: what labels that are missing leave open."""
+def _left_open(found: dict[str, Any]) -> str:
+    """Go on after a verdict on the selection rate: what the missing labels leave open."""
     missing = found.get("missing_labels")
     if found["prediction"] is None or missing is None:
         return ""
     label, unsure = short(found["label"]), missing["not_judged"]
     if len(unsure) == len(found["ratios"]) - 1:
-        return f" The rates that need {label}: cannot be told."
+        return f" The rates that need {label} cannot be judged."
     if unsure:
-        return f" Of the rates that need {label}, those marked ? cannot be told."
-    return f" The rates that need {label} are of a selected part." * bool(missing["related"])
+        return f" Of the rates that need {label}, those marked ? cannot be judged."
+    return f" The rates that need {label} are measured on a selected part." * bool(
+        missing["related"]
+    )
 
 
 def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> None:
@@ -275,7 +281,7 @@ def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> Non
     ratio, rule = found["ratios"]["selection_rate"], words.rule(tau)
     both = found["prediction"] is not None
     whose = "selection rate" if both and found["label"] is not None else "rate"
-    unknown = _cannot_be_told(found)
+    unknown = _left_open(found)
     what = short(found["prediction"] or found["label"])
     verdict, style = f"{rule} cannot be judged: ", "yellow"
     if 0 in found["sizes"]:
@@ -301,7 +307,7 @@ def _say_verdict(screen: Screen, found: dict[str, Any], names: list[str]) -> Non
             for name, group, r in zip(names, found["groups"], ratios, strict=True)
             if group != found["privileged"]
         ]
-        screen.say(f"Over the rate of {short(found['privileged'])}: {', '.join(shown)}.")
+        screen.say(f"Divided by the rate of {short(found['privileged'])}: {', '.join(shown)}.")
     other = found.get("with_small_groups")
     if other is not None and found["judged"] and other["passed"] != found["passed"]:
         screen.say(

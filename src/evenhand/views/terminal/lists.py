@@ -33,7 +33,7 @@ def show_comparison(found: pd.DataFrame) -> None:
         screen.say(f"note: {short(notes, 1000)}", "yellow")
     for tau, part in means.groupby("tau"):
         title = f"{words.goal(tau)}, test data"
-        table = Grid("method", "accuracy", "rate", "met", "seconds", title=title)
+        table = Grid("method", "accuracy", words.name, "met", "seconds", title=title)
         for row in part.itertuples():
             name = f"{row.method}{' †' if row.needs_group else ''}"
             if row.error:
@@ -44,9 +44,9 @@ def show_comparison(found: pd.DataFrame) -> None:
             table.row(name, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
         screen.print(table)
     screen.say(
-        f"met: share of the splits in which the rate on test data reaches {words.symbol}. †: needs "
-        f"the group to predict. Every method is chosen by its rate on the training part alone; for "
-        f"a {words.symbol} that is met more often, train with a margin "
+        f"met: share of the splits in which the {words.name} on test data reaches {words.symbol}. "
+        f"†: needs the group to predict. Every method is chosen by its {words.name} on the "
+        f"training part alone; for a {words.symbol} that is met more often, train with a margin "
         f"({screen.spell(Parameter('confidence', 0.9))}).",
         "dim",
     )
@@ -68,7 +68,7 @@ def show_datasets(listed: Sequence[dict[str, Any]]) -> None:
     words = ("label", "sensitive", "what it is")
     table = Grid("name", "rows", *words, left=words)
     for d in listed:
-        title = d["title"] if d["inside"] else f"{d['title']} (fetched once)"
+        title = d["title"] if d["inside"] else f"{d['title']} (downloaded once)"
         table.row(d["name"], f"{d['rows']:,}", d["label"], ", ".join(d["sensitive"]), title)
     Screen().print(table)
     Screen().say("evenhand train --demo adult needs no file.", "dim")

@@ -71,8 +71,8 @@ def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: s
 
     targets, names, words = target_of(summary).components, _rate_names(summary), words_of(summary)
     if len(targets) == 1:
-        title = f"{where} ({names[0]} of each group)"
-        table = Grid("", "accuracy", summary["rate"]["name"], *groups, title=title)
+        title = f"{where} ({names[0]} of each group, and their {words.name})"
+        table = Grid("", "accuracy", words.name, *groups, title=title)
         for name, accuracy, ratios, values in figures:
             ratio = words.text(ratios[0], targets[0].level)
             table.row(name, f"{accuracy:.4f}", ratio, *shown(values[0]))
@@ -114,7 +114,7 @@ def _sentence(summary: dict[str, Any]) -> Text:
     label = short(summary["asked"]["label"], 30)
     chosen = f", among rows that have a {label}" if summary.get("unlabelled") else ""
     chosen += ", but NOT over all rows" if missed_over_all(summary) else ""
-    chosen += "; over all rows it cannot be told" if unknown_over_all(summary) else ""
+    chosen += "; over all rows it cannot be judged" if unknown_over_all(summary) else ""
     unsure = missed_over_all(summary) or unknown_over_all(summary)
     unsure = (
         unsure or (summary.get("not_compared") or {"changes_verdict": False})["changes_verdict"]
@@ -126,7 +126,7 @@ def _sentence(summary: dict[str, Any]) -> Text:
     alike = len({tau for _, tau in goals}) == 1
     if alike:
         what = f"{words.goal(summary['tau'])} for {' and '.join(name for name, _ in goals)} is"
-        rate = f": {words.text(reached['rate'], summary['tau'])}"
+        rate = f": the {words.name} is {words.text(reached['rate'], summary['tau'])}"
     else:
         what = " and ".join(f"{words.goal(tau)} for {name}" for name, tau in goals) + " are"
         # Of several targets the rate is on the scale of the strictest.
@@ -142,7 +142,7 @@ def _sentence(summary: dict[str, Any]) -> Text:
     if reached["rate"] is None:
         rate = f": no model has a {words.name}"
     elif alike:
-        rate = rate.replace(": ", ": the nearest is ", 1)
+        rate = rate.replace(": the", ": the nearest", 1)
     return Text(f"{what} NOT reached {reached['where']}{sure}{rate}.", style="bold red")
 
 
@@ -296,10 +296,10 @@ def show_frontier(summary: dict[str, Any]) -> None:
     screen, points, part = Screen(), summary["points"], summary["parts"][-1]
     _say_first(screen, summary)
     where = f"figures on {part['n']:,} {part['title']}"
-    screen.say(f"{short(summary['title'])}: {len(points)} points, {where}", "bold")
+    screen.say(f"{short(summary['title'])}: {len(points):,} models; {where}", "bold")
     _say_unlabelled(screen, summary)
     if not points:
-        screen.say("No point is eligible: some group gets nearly the same answer everywhere.")
+        screen.say("No model is eligible: each gives some group nearly the same answer everywhere.")
     goals = _notion_taus(summary)
     alike = len({tau for _, tau in goals}) == 1
     screen.print(_frontier_table(summary, str(part["key"]), alike))
@@ -312,8 +312,8 @@ def show_frontier(summary: dict[str, Any]) -> None:
         scale = "" if alike else ", on the scale of the strictest target"
         highest = words_of(summary).sign * max(point["reach"] for point in points)
         screen.say(
-            f"The points were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
-            f"target that one answers is {highest:.3f}{scale}. Bars do not start at 0.",
+            f"The models were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
+            f"target that one reaches is {highest:.3f}{scale}. Bars do not start at 0.",
             "dim",
         )
 
@@ -322,11 +322,10 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     """Show what answers each target, with bars of the accuracy."""
     points, several = summary["points"], len(summary["rate"]["parts"]) > 1
     words, target = words_of(summary), target_of(summary)
-    names = [summary["rate"]["name"]]
+    names, bars = [words.name], "accuracy as a bar"
     if several:
         names = [f"{name}, {words.name}" for name in _rate_names(summary)]
-    kept = "accuracy kept"
-    table = Grid(words.symbol, "accuracy", *names, kept, left=[kept])
+    table = Grid(f"target {words.symbol}", "accuracy", *names, bars, left=[bars])
     reach, rows = np.array([p["reach"] for p in points]), []
     for tau in words.table_levels(reach.min(initial=words.parity), target.level):
         i = int(np.searchsorted(reach, tau))
