@@ -1,5 +1,7 @@
 """Summaries to make reports of: of a real fit, and of made-up counts for the corners."""
 
+from dataclasses import asdict
+
 import numpy as np
 from helpers import fair
 
@@ -20,12 +22,7 @@ def spread(n, most, keep):
 
 def rate_record(rate):
     parts = [
-        {
-            "name": part.name,
-            "numerator": [list(cell) for cell in part.numerator],
-            "denominator": [list(cell) for cell in part.denominator],
-            "share": float(share),
-        }
+        asdict(part) | {"share": float(share)}
         for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}

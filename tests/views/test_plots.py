@@ -297,7 +297,7 @@ class TestNotebook:
         shown = model._repr_html_()
         assert (
             "✗ NOT reached on the training data with a confidence of about 0.9: "
-            f"{model.rate_bound_:.3f} can be relied on<" in shown
+            f"{model.rate_bound_:.3f} or more can be relied on<" in shown
         )
         assert f"{model.rate_:.3f} on the training data<" in shown
 

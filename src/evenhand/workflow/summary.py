@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def summarise(saved: SavedModel) -> dict[str, Any]:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
-        summary["all_rows"] = over_all_rows(summary, facts, place)
+        summary["all_rows"] = over_all_rows(summary, facts, place, target_of(summary))
     return summary
 
 
@@ -128,21 +129,11 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
 
     A rate all of whose counted cells are wrong predictions is an error rate: 0 is its best value.
     """
-
-    def cells(values: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-        return tuple((int(y), int(p)) for y, p in values)
-
-    parts = summary["rate"]["parts"]
-    rates = [
-        Rate(
-            part["name"],
-            cells(part["numerator"]),
-            cells(part["denominator"]),
-            is_error=all(y != p for y, p in part["numerator"]),
-        )
-        for part in parts
-    ]
-    shares = tuple(float(part["share"]) for part in parts)
+    rates = []
+    for part in summary["rate"]["parts"]:
+        top, bottom = (tuple((y, p) for y, p in part[of]) for of in ("numerator", "denominator"))
+        rates.append(Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top)))
+    shares = tuple(float(part["share"]) for part in summary["rate"]["parts"])
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
 
 
@@ -169,12 +160,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _rate(rate: AnyRate) -> dict[str, Any]:
     """Give a rate as plain values: of each part its cells and its share of the target."""
     parts = [
-        {
-            "name": part.name,
-            "numerator": [list(c) for c in part.numerator],
-            "denominator": [list(c) for c in part.denominator],
-            "share": float(share),
-        }
+        asdict(part) | {"share": float(share)}
         for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}

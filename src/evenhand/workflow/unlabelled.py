@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def unlabelled_by_group(summary: Mapping[str, Any], facts: Mapping[str, Any]) ->
 
 
 def over_all_rows(
-    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int
+    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int, target: Target
 ) -> dict[str, Any] | None:
     """Give the rates that need no label over all rows of the table, with a label or without.
 
@@ -109,8 +110,8 @@ def over_all_rows(
     compared = counts[: len(summary["groups"])]
     rates = [
         _over_all(part, answers, compared, summary)
-        for part in summary["rate"]["parts"]
-        if (answers := _answers_alone(part, len(summary["labels"])))
+        for part in target.components
+        if (answers := _answers_alone(part.rate.components[0], len(summary["labels"])))
     ]
     if not rates:
         return None
@@ -131,30 +132,24 @@ def over_all_rows(
     }
 
 
-def _answers_alone(part: Mapping[str, Any], n_labels: int) -> list[int]:
+def _answers_alone(rate: Rate, n_labels: int) -> list[int]:
     """Give the answers that a rate counts if it needs no label: whatever the label, of all rows."""
-    top, bottom = ({tuple(c) for c in part[key]} for key in ("numerator", "denominator"))
-    answers = {p for _, p in top}
-    needs_none = len(bottom) == n_labels**2 and top == {
-        (y, p) for y in range(n_labels) for p in answers
-    }
-    return sorted(answers) if needs_none else []
+    answers = {p for _, p in rate.numerator}
+    every_label = set(product(range(n_labels), answers)) == set(rate.numerator)
+    return sorted(answers) if every_label and len(rate.denominator) == n_labels**2 else []
 
 
 def _over_all(
-    part: Mapping[str, Any],
+    target: Target,
     answers: list[int],
     counts: NDArray[np.float64],
     summary: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Give a rate's value of each group, how they compare, and whether that reaches the target."""
-    numerator, denominator = (tuple(map(tuple, part[key])) for key in ("numerator", "denominator"))
-    rate = Rate(part["name"], numerator, denominator)
-    target = Target(rate, summary["tau"] * part["share"], summary["comparison"])
-    value = target.value(counts)
+    (rate,), value = target.rate.components, target.value(counts)
     values = map(plain_number, rate.per_group(counts))
     return {
-        "name": part["name"],
+        "name": rate.name,
         "answer": [summary["labels"][p] for p in answers],
         "groups": dict(zip(summary["groups"], values, strict=True)),
         "ratio": plain_number(value),
