@@ -216,6 +216,9 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
         words, targets = words_of(summary), target_of(summary).components
         shown = ", ".join(words.text(r, t.level) for r, t in zip(ratios, targets, strict=True))
         screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {words.name} {shown}", "dim")
+    best = (summary["plain"] or {}).get("best_cut")
+    if best is not None and best["cut"] != 0:
+        screen.say(f"{BEST_CUT}: at the score that is most accurate on training rows.", "dim")
     warn_of_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
@@ -296,6 +299,8 @@ def show_frontier(summary: dict[str, Any]) -> None:
     screen, points, part = Screen(), summary["points"], summary["parts"][-1]
     _say_first(screen, summary)
     where = f"figures on {part['n']:,} {part['title']}"
+    words, names = words_of(summary), _rate_names(summary)
+    compared = f" ({names[0]})" if len(names) == 1 else ""
     screen.say(f"{short(summary['title'])}: {len(points):,} models; {where}", "bold")
     _say_unlabelled(screen, summary)
     if not points:
@@ -305,12 +310,11 @@ def show_frontier(summary: dict[str, Any]) -> None:
     screen.print(_frontier_table(summary, str(part["key"]), alike))
     if not alike:
         order = " / ".join(name for name, _ in goals)
-        screen.say(
-            f"{words_of(summary).symbol} is given for {order}, always in this proportion.", "dim"
-        )
+        screen.say(f"{words.symbol} is given for {order}, always in this proportion.", "dim")
     if points:
         scale = "" if alike else ", on the scale of the strictest target"
-        highest = words_of(summary).sign * max(point["reach"] for point in points)
+        highest = words.sign * max(point["reach"] for point in points)
+        screen.say(f"{words.name.capitalize()}: {words.meaning}{compared}.", "dim")
         screen.say(
             f"The models were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
             f"target that one reaches is {highest:.3f}{scale}. Bars do not start at 0.",
