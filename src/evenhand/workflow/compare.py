@@ -118,7 +118,7 @@ def compare_methods(
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}
-    found = compare(
+    splits_table = compare(
         table,
         (y == good).astype(int),
         pd.Series(names[z]),
@@ -132,9 +132,9 @@ def compare_methods(
         n_jobs=jobs,
         verbose=verbose,
     )
-    found["error"] = found["error"].map(_without_type)
-    found.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
-    return found.assign(
+    splits_table["error"] = splits_table["error"].map(_without_type)
+    splits_table.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
+    return splits_table.assign(
         rows_dropped="; ".join(
             f"{d['n']:,} rows {d['reason']}"
             + (f" ({d['whom']}; figures are of a selected part)" if d.get("whom") else "")

@@ -209,16 +209,16 @@ def _data(pipeline: FairPipeline, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
     """Give the targets that the fit was asked for before this one."""
-    found = {*saved.facts.get("earlier_taus", []), float(np.max(saved.model[-1].tau))}
-    return sorted(found - {tau})
+    taus = {*saved.facts.get("earlier_taus", []), float(np.max(saved.model[-1].tau))}
+    return sorted(taus - {tau})
 
 
 def _decisions(
     pipeline: FairPipeline, label: str, sensitive: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Give what became of each column: the label by its name, and groups that have own cuts."""
-    found = pipeline.named_steps["encoder"].decisions().to_dict("records")
-    for d in found:
+    decisions = pipeline.named_steps["encoder"].decisions().to_dict("records")
+    for d in decisions:
         if d["column"] == label:
             d |= {"kind": "label", "action": "what is predicted"}
             continue
@@ -229,7 +229,7 @@ def _decisions(
             d |= (
                 {"kind": "group", "action": own} if dropped else {"action": f"{d['action']}; {own}"}
             )
-    return found
+    return decisions
 
 
 def _changed_weights(
@@ -244,12 +244,12 @@ def _changed_weights(
     before = np.reshape(plain, (-1, len(names) + 1))[:, :-1]
     after, favourable = model.fitted_.sign * model.coef_, model.frontier_.favourable
     most = max(most // len(favourable), 5)
-    found = []
+    tables = []
     for c in favourable:
         fair, unfair = (w[c if len(w) > 1 else 0] for w in (after, before))
         order = np.argsort(-np.abs(fair - unfair), kind="stable")[:most]
         inputs = [
             {"name": names[i], "fair": float(fair[i]), "plain": float(unfair[i])} for i in order
         ]
-        found.append({"label": str(model.fitted_.labels[c]), "inputs": inputs})
-    return found
+        tables.append({"label": str(model.fitted_.labels[c]), "inputs": inputs})
+    return tables

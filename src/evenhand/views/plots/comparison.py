@@ -72,7 +72,7 @@ class ComparisonDisplay(Display):
         """Draw one method, or name it where it cannot be drawn above ``lowest``."""
         ours, aware = part["key"].iloc[0] == "evenhand", bool(part["needs_group"].iloc[0])
         colour = "black" if ours else COLOURS[i % len(COLOURS)]
-        known = part.dropna(subset=["rate", "accuracy"])
+        measured = part.dropna(subset=["rate", "accuracy"])
         if part["accuracy"].isna().all():
             ax.plot([], [], " ", label=f"{name}: failed")
             return
@@ -80,14 +80,14 @@ class ComparisonDisplay(Display):
         if best < lowest:
             ax.plot([], [], " ", label=f"{name}: {best:.3f}, below the picture")
             return
-        if known.empty:
+        if measured.empty:
             ax.axhline(best, color=colour, linestyle=":", label=f"{name} (no rate)")
             return
         ax.errorbar(
-            known["rate"],
-            known["accuracy"],
-            xerr=known["rate_se"].fillna(0.0),
-            yerr=known["accuracy_se"].fillna(0.0),
+            measured["rate"],
+            measured["accuracy"],
+            xerr=measured["rate_se"].fillna(0.0),
+            yerr=measured["accuracy_se"].fillna(0.0),
             marker="o" if ours else MARKERS[i % len(MARKERS)],
             markersize=6 if ours else 5,
             markerfacecolor="white" if aware else colour,

@@ -98,11 +98,11 @@ class GroupRatesDisplay(Display):
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         # A pipeline for tables finds the groups in the table.
         needs = getattr(last, "needs_group", False) and not isinstance(estimator, FairPipeline)
-        known = {"sensitive_features": sensitive_features} if needs else {}
+        group = {"sensitive_features": sensitive_features} if needs else {}
         pos_label = _favourable_label(last) if pos_label is None else pos_label
         return cls.from_predictions(
             y,
-            estimator.predict(X, **known),
+            estimator.predict(X, **group),
             sensitive_features=sensitive_features,
             rate=rate,
             tau=tau,
@@ -138,9 +138,9 @@ class GroupRatesDisplay(Display):
             As of :meth:`from_estimator`.
         """
         several = y_pred if isinstance(y_pred, dict) else {"": y_pred}
-        known, counts, groups = {"sensitive_features": sensitive_features}, {}, []
+        group, counts, groups = {"sensitive_features": sensitive_features}, {}, []
         for name, predicted in several.items():
-            names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **known)
+            names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **group)
             groups = names.tolist()
         return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
 

@@ -96,9 +96,9 @@ class TrajectoryDisplay(Display):
             As of :meth:`evenhand.FrontierDisplay.from_predictions`.
         """
         rate = find_notion(notion).rate
-        known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        facts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         counts = [
-            group_counts(y_true, predicted, pos_label=pos_label, **known)[1]
+            group_counts(y_true, predicted, pos_label=pos_label, **facts)[1]
             for predicted in y_preds
         ]
         if not counts:
@@ -131,9 +131,9 @@ class TrajectoryDisplay(Display):
             self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")
             axes[0].set_ylabel("loss")
         self._draw_rates(axes[-1])
-        for each in axes:
-            style_axes(each)
-            each.legend(**legend)
+        for ax in axes:
+            style_axes(ax)
+            ax.legend(**legend)
         self._mark_legs(axes)
         self.ax_ = np.array(axes) if len(axes) == 2 else axes[0]
         self.figure_ = axes[0].figure
@@ -159,8 +159,8 @@ class TrajectoryDisplay(Display):
         leg = self.frame["leg"]
         starts = np.flatnonzero(leg.ne(leg.shift())) + 1
         for k, start in enumerate(starts):
-            for each in axes if k else ():
-                each.axvline(start, color="0.8", linewidth=1, zorder=0)
+            for ax in axes if k else ():
+                ax.axvline(start, color="0.8", linewidth=1, zorder=0)
             name = leg.iloc[start - 1]
             axes[0].annotate(
                 "plain optimum" if name == "optimum" else f"fair, {name}",

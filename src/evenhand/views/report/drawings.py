@@ -187,9 +187,9 @@ def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict
 
 def _curve(values: list[float | None], n: int, share: bool) -> dict[str, Any]:
     """Draw one column of the training, with gaps where it has no value."""
-    known = [v for v in values if v is not None]
-    room = 0.06 * (max(known) - min(known)) or 0.01
-    low, high = min(known) - room, max(known) + room
+    finite = [v for v in values if v is not None]
+    room = 0.06 * (max(finite) - min(finite)) or 0.01
+    low, high = min(finite) - room, max(finite) + room
     path, pen = [], "M"
     for i, v in enumerate(values):
         if v is None:
@@ -200,7 +200,7 @@ def _curve(values: list[float | None], n: int, share: bool) -> dict[str, Any]:
         pen = "L"
     levels = ticks(low, high, 3)
     digits = _decimals(levels)
-    begin, end = (percent(v) if share else fixed(v, 3) for v in (known[0], known[-1]))
+    begin, end = (percent(v) if share else fixed(v, 3) for v in (finite[0], finite[-1]))
     return {
         "path": "".join(path),
         "ticks": [

@@ -212,13 +212,13 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     ]
     plain = figures((summary["plain"] or {}).get("counts"))
     best_cut = figures(((summary["plain"] or {}).get("best_cut") or {}).get("counts"))
-    every = [*(point["figures"] for point in points), plain]
+    measured = [*(point["figures"] for point in points), plain]
     drawn = [plain, *(p["figures"] for i, p in enumerate(points) if i == chosen or p["usual"])]
     scales = [
         nice_top(1.05 * _highest(drawn, k, len(groups)))  # a little room for the intervals
         for k in range(len(rate.components))
     ]
-    n_rows = max([len(groups), *(len(f["right"]) for of in every for f in of.values())])
+    n_rows = max([len(groups), *(len(f["right"]) for of in measured for f in of.values())])
     rows = [*groups, *[SMALL_ROWS] * (n_rows - len(groups))]
     model = {
         "tau": target.level,
@@ -238,7 +238,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
             {name: part[name] for name in ("key", "title", "n", "weighted")}
             | {"words": PART_WORDS.get(part["key"], part["title"])}
             for part in parts
-            if any(part["key"] in of for of in every)
+            if any(part["key"] in of for of in measured)
         ],
         "fitted": "train",
         "groups": [f"\u2068{name}\u2069" for name in groups],

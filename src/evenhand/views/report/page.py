@@ -196,9 +196,9 @@ def _text(texts: dict[str, str], name: str, tag: str, cls: str) -> Markup:
 
 
 def _attributes(marks: dict[str, dict[str, str]], name: str) -> Markup:
-    found = [Markup('data-m="{}"').format(name)]
-    found += [Markup('{}="{}"').format(key, value) for key, value in marks[name].items()]
-    return Markup(" ").join(found)
+    attributes = [Markup('data-m="{}"').format(name)]
+    attributes += [Markup('{}="{}"').format(key, value) for key, value in marks[name].items()]
+    return Markup(" ").join(attributes)
 
 
 def _sure(summary: dict[str, Any]) -> str:

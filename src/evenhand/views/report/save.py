@@ -103,9 +103,9 @@ def save_report(
         "command": "",
     }
     saved = with_facts(model, facts, train=parts[0], test=parts[1])
-    counts, found = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
+    counts, fitted = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
     # Of rows that were held out the frontier does not know.
-    if (found > counts).any() or (classifier.held_out_ is None and (found < counts).any()):
+    if (fitted > counts).any() or (classifier.held_out_ is None and (fitted < counts).any()):
         raise InputError(
             "not_the_fitted_rows",
             "these are not the rows that the pipeline was fitted to, or it was fitted with "

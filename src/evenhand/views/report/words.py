@@ -54,8 +54,8 @@ MONTHS = (
 def answer(target: str, labels: list[str]) -> str:
     """Name an answer, such as “income” = “>50K”; of several, each counts."""
     named = listed([quoted(label) for label in labels], "or")
-    each = ", each of which counts" if len(labels) > 1 else ""
-    return f"{quoted(target)} = {named}{each}" if target else f"{named}{each}"
+    named += ", each of which counts" if len(labels) > 1 else ""
+    return f"{quoted(target)} = {named}" if target else named
 
 
 def date_words(text: str) -> str:
@@ -75,7 +75,7 @@ def plural(name: str) -> str:
 
 def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str, int | None]:
     """Say in words what a rate counts, and about which label it is, if about one."""
-    every = set(product(range(len(labels)), range(len(labels))))
+    cells_of_all = set(product(range(len(labels)), range(len(labels))))
     top = {(y, p) for y, p in part["numerator"]}
     bottom = {(y, p) for y, p in part["denominator"]}
     true = f"true {quoted(target)}" if target else "label"
@@ -96,24 +96,24 @@ def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str,
 
     # The last label first: of two that is the favourable one.
     order = list(reversed(range(len(labels))))
-    of = "Of all rows of the group" if bottom == every else ""
+    of = "Of all rows of the group" if bottom == cells_of_all else ""
     if not of:
-        found = [words for c in order for cells, words in sides(every, c) if cells == bottom]
-        of = f"Of the group's rows {found[0]}" if found else ""
+        whose = [words for c in order for cells, words in sides(cells_of_all, c) if cells == bottom]
+        of = f"Of the group's rows {whose[0]}" if whose else ""
     if not of:
         return "", None
-    if top == {(y, p) for y, p in bottom if y == p} and bottom == every:
+    if top == {(y, p) for y, p in bottom if y == p} and bottom == cells_of_all:
         return f"{of}, the share predicted rightly", None
-    told = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
-    return (f"{of}, the share {told[0][0]}", told[0][1]) if told else ("", None)
+    shares = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
+    return (f"{of}, the share {shares[0][0]}", shares[0][1]) if shares else ("", None)
 
 
 def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> list[Any]:
     """Title and explanation of each rate; the label is named where names alone do not tell."""
-    found = [describe(part, labels, target) for part in parts]
+    described = [describe(part, labels, target) for part in parts]
     names = [part["name"].replace("_", " ") for part in parts]
     out = []
-    for name, (words, about) in zip(names, found, strict=True):
+    for name, (words, about) in zip(names, described, strict=True):
         several = names.count(name) > 1 and about is not None
         title = f"{name[:1].upper()}{name[1:]}" + (
             f" of {quoted(labels[about])}" if several and about is not None else ""
@@ -128,8 +128,7 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
     by = listed([quoted(name) for name in asked["sensitive"]])
     groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
-    each = sorted(set(asked["taus"]))
-    if len(each) > 1:
+    if len(set(asked["taus"])) > 1:
         goals = [
             f"{words.level(t)} for {notion.replace('_', ' ')}"
             for notion, t in zip(asked["notions"], asked["taus"], strict=False)
@@ -340,12 +339,12 @@ def again_sentence(summary: dict[str, Any]) -> str:
 
 def useless_sentence(summary: dict[str, Any]) -> str:
     """Say so if one answer to everybody is more often right than the saved model."""
-    found = summary.get("saved") or {"counts": {}}
-    known = [part for part in summary["parts"] if found["counts"].get(part["key"])]
-    if not known:
+    counts_of = (summary.get("saved") or {"counts": {}})["counts"]
+    counted = [part for part in summary["parts"] if counts_of.get(part["key"])]
+    if not counted:
         return ""
-    part = known[-1]
-    counts = np.asarray(found["counts"][part["key"]], dtype=float)
+    part = counted[-1]
+    counts = np.asarray(counts_of[part["key"]], dtype=float)
     labels = counts.sum(axis=(0, 2))
     right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
     if not right < labels[most]:

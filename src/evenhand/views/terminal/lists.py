@@ -13,13 +13,13 @@ from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Grid, Screen, short
 
 
-def show_comparison(found: pd.DataFrame) -> None:
+def show_comparison(comparison: pd.DataFrame) -> None:
     """Show the means of a comparison, a table for each τ."""
     from evenhand.peers import summarize
 
-    screen, means, words = Screen(), summarize(found), words_of(found.attrs)
+    screen, means, words = Screen(), summarize(comparison), words_of(comparison.attrs)
     about = ("favourable_answer", "rows_dropped", "small_groups", "notes")
-    answer, dropped, small, notes = (str(found[c].iloc[0]) for c in about)
+    answer, dropped, small, notes = (str(comparison[c].iloc[0]) for c in about)
     screen.say(f"favourable answer: {short(answer, 100)}", "bold")
     if dropped:
         screen.say(f"left out: {short(dropped, 400)}", "dim")
@@ -63,11 +63,11 @@ def show_comparison(found: pd.DataFrame) -> None:
         screen.say(f"left out: {names}: {short(str(error), 200)}", "yellow")
 
 
-def show_datasets(listed: Sequence[dict[str, Any]]) -> None:
+def show_datasets(datasets: Sequence[dict[str, Any]]) -> None:
     """Show the datasets."""
     words = ("label", "sensitive", "what it is")
     table = Grid("name", "rows", *words, left=words)
-    for d in listed:
+    for d in datasets:
         title = d["title"] if d["inside"] else f"{d['title']} (downloaded once)"
         table.row(d["name"], f"{d['rows']:,}", d["label"], ", ".join(d["sensitive"]), title)
     Screen().print(table)

@@ -218,7 +218,7 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
         screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {words.name} {shown}", "dim")
     best = (summary["plain"] or {}).get("best_cut")
     if best is not None and best["cut"] != 0:
-        screen.say(f"{BEST_CUT}: at the score that is most accurate on training rows.", "dim")
+        screen.say("Best cut: the score threshold that is most accurate on training rows.", "dim")
     warn_of_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
