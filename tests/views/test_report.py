@@ -654,7 +654,7 @@ class TestAnotherComparison:
         figure = model["points"][model["chosen"]]["figures"]["test"]
         assert figure["ratio"] == pytest.approx(-np.ptp(rates))
         assert figure["reached"] == (np.ptp(rates) <= 0.1)
-        texts, marks = live(model, -0.1, "test")
+        texts, _ = live(model, -0.1, "test")
         assert texts["ratio"] == fixed(np.ptp(rates), 3)
         assert texts["0.floor"].endswith(f"{100 * (rates.max() - 0.1):.1f}%.")
         assert model["box"][1] == 0

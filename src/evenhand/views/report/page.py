@@ -297,7 +297,8 @@ def _script_data(model: dict[str, Any], step: str) -> dict[str, Any]:
     per_unit, points, n = {"0.01": 100, "0.001": 1000}.get(step), model["points"], model["n_points"]
     if per_unit is None or not n:
         return model
-    targets = (i / per_unit for i in range(per_unit + 1))
+    first = round(per_unit * (words_of(model).parity - 1))
+    targets = (i / per_unit for i in range(first, first + per_unit + 1))
     kept = {model["chosen"], *(point_at(model, tau)[0] for tau in targets)} - {None}
     order = [i for i in range(len(points)) if i in kept]
     return model | {

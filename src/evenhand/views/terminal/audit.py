@@ -195,11 +195,12 @@ def _say_opposite(screen: Screen, report: dict[str, Any]) -> None:
     if other is None:
         return
     label, prediction = short(report["label"]), short(report["prediction"])
+    good, option = short(report["favourable"], 30), Parameter("favourable_label", other)
     screen.say(
         f"Fewer than half of the predictions are right ({percent(report['accuracy'])}). {label} "
         f"and {prediction} may count opposite answers as favourable: if {label} = "
-        f"{short(other, 30)} is the outcome that {prediction} = {short(report['favourable'], 30)} predicts, say "
-        f"{screen.spell(Parameter('favourable_label', other))}.",
+        f"{short(other, 30)} is the outcome that {prediction} = {good} predicts, say "
+        f"{screen.spell(option)}.",
         "bold yellow",
     )
 
