@@ -228,7 +228,7 @@ def test_promise_is_for_the_chosen_target(selection):
     summary["reached"]["guarantee"] = "certified: words of the library"
     text = Page(render(summary)).text
     assert ("for 0.80 only" in text) == (selection == "certified")
-    assert ("with a probability of about 90.0%" in text) == ("confident" in selection)
+    assert ("with a probability of about 90%" in text) == ("confident" in selection)
     assert "certified: words of the library" in text
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
@@ -254,14 +254,14 @@ def test_a_missed_target_says_how_near_it_came():
     summary["reached"] |= {"feasible": False, "rate": 0.989, "bound": 0.862}
     text = Page(render(summary)).text
     assert (
-        "Not reached with a confidence of about 0.9: the ratio is 0.989 on the training data, and "
+        "Not reached with a confidence of about 90%: the ratio is 0.989 on the training data, and "
         "can be relied on to be 0.862 or more; the target is 0.90; on 400 test rows the ratio is "
         "0.990, where it reaches the target." in text
     )
-    assert "! Target not reached with a confidence of about 0.9" in text
+    assert "! Target not reached with a confidence of about 90%" in text
     assert "its ratio in the population is 0.862 or more, which misses the target" in text
     assert "which it does not reach on the training data" in text
-    assert "with a confidence of about 90.0%; 0.862 or more can be relied on" in text
+    assert "with a confidence of about 90%; 0.862 or more can be relied on" in text
     assert "may or may not" not in text
     # What the bare ratio does is said of these rows, not of the target.
     said = text.count("✓ reaches the target of 0.90 on these rows")

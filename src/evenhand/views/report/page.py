@@ -83,10 +83,10 @@ def render(summary: dict[str, Any]) -> str:
     start, slider = _start(model), _slider(model)
     texts, marks = live(model, model["tau"], start)
     how = how_chosen(summary)
-    words = words_of(model)
+    words, confidence = words_of(model), summary["asked"]["confidence"]
     values = model["words"] | {
         "tau": words.level(model["tau"]),
-        "sure": _sure(summary),
+        "sure": f"{100 * confidence:g}%" if isinstance(confidence, float) else "",
         "bound": words.text(summary["reached"].get("bound"), model["tau"]),
     }
     page, css, js = _assets()
@@ -199,11 +199,6 @@ def _attributes(marks: dict[str, dict[str, str]], name: str) -> Markup:
     attributes = [Markup('data-m="{}"').format(name)]
     attributes += [Markup('{}="{}"').format(key, value) for key, value in marks[name].items()]
     return Markup(" ").join(attributes)
-
-
-def _sure(summary: dict[str, Any]) -> str:
-    sure = summary["asked"]["confidence"]
-    return percent(sure) if isinstance(sure, float) else ""
 
 
 def _start(model: dict[str, Any]) -> str | None:

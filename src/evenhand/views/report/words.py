@@ -38,7 +38,7 @@ def sure_words(summary: dict[str, Any]) -> str:
     if asked["confidence"] == "certified":
         return " by a test"
     if asked["confidence"] is not None:
-        return f" with a confidence of about {percent(asked['confidence'])}"
+        return f" with a confidence of about {100 * asked['confidence']:g}%"
     return ""
 
 
@@ -158,7 +158,7 @@ def reached_sentences(
         start += f" among rows that have a {quoted(summary['asked']['label'])}"
     unsure = how_chosen(summary) == "unsure" and rate is not None and got.get("bound") is not None
     if unsure:
-        start += _with_confidence(summary)
+        start += sure_words(summary)
         first = (
             f"the {words.name} is {words.text(rate, tau)} {where}, and can be relied on to be "
             f"{words.text(got['bound'], tau)} or {words.better}; the target is {words.level(tau)}"
@@ -187,7 +187,7 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
         return "warn", "Reached among rows with a label, cannot be judged over all rows"
     badge = "Target reached" if feasible else "Target not reached"
     badge += ", with a certificate" * (feasible and summary["asked"]["confidence"] == "certified")
-    badge += _with_confidence(summary) if unsure else ""
+    badge += sure_words(summary) if unsure else ""
     state = "ok" if feasible else "bad"
     if test is None:
         badge += f" {where}" * feasible
@@ -270,10 +270,6 @@ def _cost_sentence(
             f"for {percent(best['accuracy'])} and {_has_value(summary, best)}"
         )
     return f"{cost}."
-
-
-def _with_confidence(summary: dict[str, Any]) -> str:
-    return f" with a confidence of about {summary['asked']['confidence']:g}"
 
 
 def _has_value(summary: dict[str, Any], figure: dict[str, Any]) -> str:
