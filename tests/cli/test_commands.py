@@ -155,6 +155,7 @@ class TestJson:
 
         from evenhand import GroupRatesDisplay
         from evenhand.core.rates import EQUALIZED_ODDS
+        from evenhand.core.targets import Target
         from evenhand.views.report.figures import measure
 
         frame = pd.read_csv(model / "loans.csv")
@@ -166,7 +167,8 @@ class TestJson:
         for group, bar, (_, part) in zip(found, bars, good.groupby(frame["sex"]), strict=True):
             wanted = binomtest(int(part.sum()), len(part)).proportion_ci(0.95, method="wilson")
             counts = [[[0, 0], [sum(~part), sum(part)]]]
-            reported = measure(counts, EQUALIZED_ODDS, 1, False)["rates"][0]["interval"][0]
+            measured = measure(counts, Target(EQUALIZED_ODDS, 0.8), 1, False)
+            reported = measured["rates"][0]["interval"][0]
             for ends in ((group["low"], group["high"]), bar[:, 0] / 100, reported):
                 assert ends == pytest.approx((wanted.low, wanted.high))
         plt.close("all")
@@ -191,11 +193,11 @@ class TestScreens:
         saved = str(tmp_path / "two.model")
         shown = words(run("train", str(model / "loans.csv"), *args, "-o", saved).stdout)
         assert "τ = 0.9 for statistical parity and τ = 0.8 for equal opportunity are" in shown
-        assert re.search(r"selection rate, ratio 0\.9 0\.\d{3}", shown)
-        assert re.search(r"true positive rate, ratio 0\.8 0\.\d{3}", shown)
+        assert re.search(r"selection rate, ratio 0\.90 0\.\d{3}", shown)
+        assert re.search(r"true positive rate, ratio 0\.80 0\.\d{3}", shown)
         shown = words(run("frontier", saved).stdout)
         assert "0.9 / 0.8 " in shown
-        assert "τ is that of statistical parity / equal opportunity" in shown
+        assert "τ is given for statistical parity / equal opportunity" in shown
         moved = str(tmp_path / "p.model")
         shown = words(run("pick", saved, "--tau", "0.45", "-o", moved).stdout)
         assert "τ = 0.45 for statistical parity and τ = 0.4 for equal opportunity are" in shown
@@ -224,7 +226,7 @@ class TestScreens:
         (tmp_path / "t.csv").write_text("\n".join(rows))
         shown = run("audit", str(tmp_path / "t.csv"), "--label", "y", "--sensitive", "g")
         assert shown.exit_code == 2
-        assert "is 0.7996" in words(shown.stdout)
+        assert "is 0.7997" in words(shown.stdout)
 
     def test_narrow_terminals_and_markup(self, model, monkeypatch):
         monkeypatch.setenv("COLUMNS", "40")

@@ -141,7 +141,7 @@ REFUSED = {
     "test and test size": (
         GOOD, ["--test", "t.csv", "--test-size", "0.3"], "--test and --test-size: give a file",
     ),
-    "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable 'yes' is no value"),
+    "no such favourable label": (GOOD, ["--favourable", "yes"], "--favourable yes is no value"),
     "exclude not there": (GOOD, ["--exclude", "zip"], "no column 'zip'"),
     "kind of nothing": (GOOD, ["--kind", "number"], "--kind 'number'; name a column and its kind"),
     "no such kind": (GOOD, ["--kind", "a=words"], "'a' cannot be read as 'words'; use 'category'"),
@@ -489,14 +489,14 @@ class TestAudit:
     @pytest.mark.parametrize(
         ("data", "options", "message"),
         [
-            (GOOD, [], "name a column of labels or of predictions"),
+            (GOOD, [], "name a column of labels"),
             (
                 GOOD,
                 ["--label", "y", "--prediction", "c"],
                 "'c' has the value 'u', which column 'y'",
             ),
             (GOOD, ["--label", "c"], "'c' has 3 labels, 'u' .*--favourable u"),
-            (GOOD, ["--label", "y", "--privileged", "x"], "--privileged 'x' is no value of"),
+            (GOOD, ["--label", "y", "--privileged", "x"], "--privileged x is no value of"),
             (changed(g="f"), ["--label", "y"], "g has one group only, 'f'"),
             (changed(y=0), ["--label", "y"], "'0' in every row"),
         ],

@@ -113,9 +113,11 @@ def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
         figure = f"{np.trace(counts.sum(axis=0)) / counts.sum():.4f}"
         assert on_test["accuracy"] == pytest.approx(float(figure), abs=1e-4)
         rows = [line.split() for line in shown.splitlines() if line.split()[:1] == [f"{tau:g}"]]
-        if model.feasible_ or tau == 0.7:
+        # Below the lowest value one round target is enough: the others have the same answer.
+        repeated = tau < page["points"][0]["reach"]
+        if tau == 0.7 or (model.feasible_ and not repeated):
             assert rows[0][1] == figure
-        else:
+        elif not model.feasible_:
             assert not rows
 
 
@@ -229,14 +231,14 @@ def test_a_second_target_has_not_the_full_promise(tmp_path, capsys):
         ("a", None),
         (
             "b",
-            "The same rows were tested for τ = 0.40 before: that one of these promises is wrong "
-            "has a probability of up to 10.0%, not 5.0%.",
+            "The same rows were tested for τ = 0.40 before: the probability that one of these "
+            "promises is wrong is up to 10.0%, not 5.0%.",
         ),
-        ("c", "tested for τ = 0.30 before: that one of"),
+        ("c", "tested for τ = 0.30 before: the probability"),
         (
             "d",
-            "tested for τ = 0.30 and 0.40 before: that one of these promises is wrong has a "
-            "probability of up to 15.0%, not 5.0%.",
+            "tested for τ = 0.30 and 0.40 before: the probability that one of these promises "
+            "is wrong is up to 15.0%, not 5.0%.",
         ),
     ):
         summary = summarise(load_model(tmp_path / f"{name}.model"))

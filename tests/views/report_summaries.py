@@ -1,10 +1,15 @@
 """Summaries to make reports of: of a real fit, and of made-up counts for the corners."""
 
+from dataclasses import asdict
+
 import numpy as np
 from helpers import fair
 
 import evenhand
+from evenhand.core.targets import COMPARISONS
 from evenhand.frontier.held_out import count_points
+from evenhand.views.targets import TARGET_WORDS, TargetWords
+from evenhand.workflow.summary import target_of
 
 
 def spread(n, most, keep):
@@ -17,12 +22,7 @@ def spread(n, most, keep):
 
 def rate_record(rate):
     parts = [
-        {
-            "name": part.name,
-            "numerator": [list(cell) for cell in part.numerator],
-            "denominator": [list(cell) for cell in part.denominator],
-            "share": float(share),
-        }
+        asdict(part) | {"share": float(share)}
         for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}
@@ -258,3 +258,48 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
         },
         "about": {"versions": {"evenhand": "0"}, "seed": None, "command": "", "created": ""},
     }
+
+
+# A comparison that the library does not have yet: its values and its words.
+DIFFERENCE = TargetWords(
+    name="difference",
+    symbol="ε",
+    parity=0.0,
+    missed="above",
+    passed="below",
+    better="less",
+    between="of the largest and the smallest",
+    meaning="the highest group's rate less the lowest group's",
+    demand=lambda level: f"at most {-level:g} apart",
+    rule=lambda level: f"a difference of {-level:g}",
+    floor=lambda highest: (highest, 1.0),
+    levels=(-0.3, -0.2, -0.15, -0.1, -0.05, 0.0),
+    sign=-1.0,
+)
+
+
+def add_difference(monkeypatch):
+    """Let groups be compared by the difference of their rates."""
+    monkeypatch.setitem(COMPARISONS, "difference", lambda rate, c: -rate.difference(c))
+    monkeypatch.setitem(TARGET_WORDS, "difference", DIFFERENCE)
+
+
+def by_difference(level=-0.1, **made):
+    """Summary of a choice by the difference of the rates; call ``add_difference`` before."""
+    summary = made_up(**made) | {"comparison": "difference", "tau": level}
+    target, n = target_of(summary), len(summary["groups"])
+    for point in summary["points"]:
+        value = float(target.value(np.array(point["counts"]["train"])[:n]))
+        point |= {"rate": value, "reach": value}
+    summary["points"].sort(key=lambda point: point["rate"])
+    values = [point["rate"] for point in summary["points"]]
+    summary["chosen"] = next(i for i, value in enumerate(values) if target.reached(value))
+    saved = summary["points"][summary["chosen"]]
+    summary["asked"] |= {"taus": [level]}
+    summary["rate"]["name"] = "selection rate difference"
+    summary["saved"] = saved
+    summary["reached"] |= {
+        "feasible": True,
+        **{"rate": saved["rate"], "bound": saved["rate"], "accuracy": saved["accuracy"]},
+    }
+    return summary

@@ -8,19 +8,23 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from helpers import REGIMES, Page
-from report_summaries import adult_fit, made_up, of_fit
+from report_summaries import add_difference, adult_fit, by_difference, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
-from evenhand.views.formats import fixed, ratio_text, tau_text
+from evenhand.core.targets import Target
+from evenhand.views.formats import fixed
 from evenhand.views.report import render
 from evenhand.views.report.drawings import nice_top, ticks
 from evenhand.views.report.figures import measure, page_data, ratio_limits
 from evenhand.views.report.live import live, point_at
 from evenhand.views.report.page import clean
 from evenhand.views.report.words import date_words, describe
+from evenhand.views.targets import TARGET_WORDS
+from evenhand.views.terminal import show_frontier, show_point
 from evenhand.workflow.summary import rate_of
 
+RATIO = TARGET_WORDS["ratio"]
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
 
 
@@ -144,7 +148,7 @@ def test_sentences():
         "(target τ = 0.80)." in text
     )
     rate = summary["reached"]["rate"]
-    assert f"Reached: a ratio of {ratio_text(rate, 0.8)} on the training data" in text
+    assert f"Reached: a ratio of {RATIO.text(rate, 0.8)} on the training data" in text
     assert "the saved model is the one at τ = 0.80" in text
     assert "Of all rows of the group, the share predicted “label 1”" in text
 
@@ -187,12 +191,12 @@ def test_verdict_on_test_rows(feasible, counts, says, badge):
 
 
 def test_a_ratio_next_to_the_target_is_shown_on_its_side_of_it():
-    assert ratio_text(0.79996, 0.8) == "0.79996"
-    assert ratio_text(0.80004, 0.8) == "0.800"
-    assert ratio_text(0.9999999, 1.0) == "just below 1.00"
-    assert ratio_text(None, 0.8) == "–"
+    assert RATIO.text(0.79996, 0.8) == "0.79996"
+    assert RATIO.text(0.80004, 0.8) == "0.800"
+    assert RATIO.text(0.9999999, 1.0) == "just below 1.00"
+    assert RATIO.text(None, 0.8) == "–"
     assert [fixed(v, 1) for v in (6.25, -0.04, -1.25, 99.96)] == ["6.3", "0.0", "−1.3", "100.0"]
-    assert [tau_text(v) for v in (0.8, 0.805, 1)] == ["0.80", "0.805", "1.00"]
+    assert [RATIO.level(v) for v in (0.8, 0.805, 1)] == ["0.80", "0.805", "1.00"]
 
 
 @pytest.mark.parametrize("name", list(evenhand.core.rates.RATES))
@@ -224,7 +228,7 @@ def test_promise_is_for_the_chosen_target(selection):
     summary["reached"]["guarantee"] = "certified: words of the library"
     text = Page(render(summary)).text
     assert ("for 0.80 only" in text) == (selection == "certified")
-    assert ("with a probability of about 90.0%" in text) == ("confident" in selection)
+    assert ("with a probability of about 90%" in text) == ("confident" in selection)
     assert "certified: words of the library" in text
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
@@ -250,14 +254,14 @@ def test_a_missed_target_says_how_near_it_came():
     summary["reached"] |= {"feasible": False, "rate": 0.989, "bound": 0.862}
     text = Page(render(summary)).text
     assert (
-        "Not reached with a confidence of about 0.9: the ratio is 0.989 on the training data, of "
-        "which 0.862 can be relied on; the target is 0.90; on 400 test rows the ratio is 0.990, "
-        "above the target." in text
+        "Not reached with a confidence of about 90%: the ratio is 0.989 on the training data, and "
+        "can be relied on to be 0.862 or more; the target is 0.90; on 400 test rows the ratio is "
+        "0.990, where it reaches the target." in text
     )
-    assert "! Target not reached with a confidence of about 0.9" in text
-    assert "its ratio in the population is 0.862 or more, which is less than the target" in text
+    assert "! Target not reached with a confidence of about 90%" in text
+    assert "its ratio in the population is 0.862 or more, which misses the target" in text
     assert "which it does not reach on the training data" in text
-    assert "with a confidence of about 90.0%; 0.862 can be relied on" in text
+    assert "with a confidence of about 90%; 0.862 or more can be relied on" in text
     assert "may or may not" not in text
     # What the bare ratio does is said of these rows, not of the target.
     said = text.count("✓ reaches the target of 0.90 on these rows")
@@ -295,10 +299,10 @@ def right_answers(share, n=1000):
     [
         (
             0.70,
-            "3.0 points more accurate than plain logistic regression, 5.0 more than at its best",
+            "3.0 points more accurate than plain logistic regression, 5.0 more than at its most",
         ),
         (0.76, "3.0 points more accurate than plain logistic regression at its usual cut, but not"),
-        (None, "at its usual cut, which need not be its best one"),
+        (None, "at its usual cut, which need not be its most accurate one"),
     ],
 )
 def test_more_accurate_is_said_beside_the_best_cut(best, says):
@@ -309,11 +313,10 @@ def test_more_accurate_is_said_beside_the_best_cut(best, says):
         summary["plain"]["best_cut"] = {"cut": 0.1, "counts": {"test": right_answers(best)}}
     text = Page(render(summary)).text
     assert says in text
-    beside = (
-        f"with the cut that suits it best ratio 1.000 , accuracy {fixed(100 * (best or 0), 1)}%"
-    )
+    accuracy = f"{fixed(100 * (best or 0), 1)}%"
+    beside = f"(score threshold) on training rows ratio 1.000 , accuracy {accuracy}"
     assert (beside in text) == (best is not None)
-    head = f"suits it best it is right for {fixed(100 * (best or 0), 1)}% and has a ratio"
+    head = f"most accurate on the training rows it is right for {accuracy} and has a ratio"
     assert (head in text) == (best is not None)
 
 
@@ -374,7 +377,7 @@ def test_figures_are_those_of_the_library(name, n_labels):
     tables[0] = 0
     tables[1, 0] = 0
     for counts in tables:
-        found = measure(counts, made, 3, False)
+        found = measure(counts, Target(made, 0.8), 3, False)
         ratio = worst.ratio(counts[:3])
         assert found["ratio"] == (pytest.approx(float(ratio)) if np.isfinite(ratio) else None)
         accuracy = evenhand.core.rates.overall_accuracy(counts)
@@ -393,7 +396,7 @@ def of_rates(*groups, rate="selection_rate", weighted=False):
     """Figures of groups of so many rows with the label 0, of which so many are predicted 1."""
     counts = [[[bottom - top, top], [0, 0]] for top, bottom in groups]
     worst = evenhand.core.rates.WorstRate("w", (evenhand.core.rates.RATES[rate],))
-    return measure(counts, worst, len(groups), weighted)
+    return measure(counts, Target(worst, 0.8), len(groups), weighted)
 
 
 def test_limits_of_a_ratio_by_hand():
@@ -428,7 +431,7 @@ def test_few_rows_that_are_all_alike_promise_nothing(groups):
     summary["chosen"] = 0
     summary["points"][0]["counts"]["test"] = [[[0, 0], [n - p, p]] for p, n in groups]
     text = Page(render(summary)).text
-    assert "The target lies inside it, so rows drawn anew could fall on the other side." in text
+    assert "The target lies inside it, so another sample could fall on the other side." in text
     assert "all of it above the target" not in text
 
 
@@ -505,11 +508,11 @@ def test_a_fit_to_adult():
     for j, group in enumerate(fitted.groups_):
         share = rates.loc[group, "selection_rate"]
         assert texts[f"0.{j}.after"] == f"{fixed(100 * share, 1)}%"
-    assert texts["ratio"] == ratio_text(ratio, 0.8)
+    assert texts["ratio"] == RATIO.text(ratio, 0.8)
     assert texts["accuracy"] == f"{fixed(100 * np.mean(predicted == split.y_test), 1)}%"
     text = Page(render(summary)).text
-    assert f"Reached: a ratio of {ratio_text(fitted.rate_, 0.8)} on the training data" in text
-    assert f"{ratio_text(ratio, 0.8)} on {len(predicted):,} test rows" in text
+    assert f"Reached: a ratio of {RATIO.text(fitted.rate_, 0.8)} on the training data" in text
+    assert f"{RATIO.text(ratio, 0.8)} on {len(predicted):,} test rows" in text
 
 
 def test_the_script_measures_nothing():
@@ -637,3 +640,49 @@ def test_contrast():
     for scheme in schemes:
         for one, other, least in pairs:
             assert contrast(scheme[one], scheme[other]) >= least, (one, other)
+
+
+class TestAnotherComparison:
+    """A page and a screen of a difference need its words and nothing else."""
+
+    def test_the_page_judges_and_writes_it(self, monkeypatch):
+        add_difference(monkeypatch)
+        summary = by_difference(-0.1)
+        model = page_data(clean(summary))
+        counts = np.array(summary["saved"]["counts"]["test"])
+        rates = counts[:, :, 1].sum(axis=1) / counts.sum(axis=(1, 2))
+        figure = model["points"][model["chosen"]]["figures"]["test"]
+        assert figure["ratio"] == pytest.approx(-np.ptp(rates))
+        assert figure["reached"] == (np.ptp(rates) <= 0.1)
+        texts, _ = live(model, -0.1, "test")
+        assert texts["ratio"] == fixed(np.ptp(rates), 3)
+        assert texts["0.floor"].endswith(f"{100 * (rates.max() - 0.1):.1f}%.")
+        assert model["box"][1] == 0
+        for level in (-0.2, -0.1, -0.02):
+            i, reached, _ = point_at(model, level)
+            apart = [-point["rate"] for point in model["points"]]
+            assert i == next((k for k, d in enumerate(apart) if d <= -level), len(apart) - 1)
+            assert reached == (apart[i] <= -level)
+        text = Page(render(summary)).text
+        for said in (
+            "at most 0.1 apart (target ε = 0.10)",
+            f"Reached: a difference of {-summary['saved']['rate']:.3f} on the training data",
+            "difference between groups (0 = all alike)",
+        ):
+            assert said in text.replace("\u00a0", " ")
+        assert "ratio" not in text.lower()
+        assert "τ" not in text
+
+    def test_the_terminal_judges_and_writes_it(self, monkeypatch, capsys):
+        add_difference(monkeypatch)
+        summary = by_difference(-0.1)
+        # 20 points apart on the test rows.
+        summary["saved"]["counts"]["test"] = [[[50, 50], [0, 0]], [[70, 30], [0, 0]]]
+        show_point(summary, [])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "ε = 0.1 for statistical parity is reached on the training data" in shown
+        assert "On the test rows the difference is 0.200, above ε = 0.1." in shown
+        show_frontier(summary)
+        shown = capsys.readouterr().out
+        assert re.search(r"^ 0\.1 .*saved", shown, re.M)
+        assert not re.search("ratio|τ|-0", shown)

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from report_summaries import made_up
+from report_summaries import add_difference, by_difference, made_up
 
 from evenhand.views.report import render
 from evenhand.views.report.figures import page_data
@@ -94,6 +94,7 @@ SUMMARIES = {
     "two groups": lambda: made_up(),
     "many": lambda: uneven(made_up(5, 3, 12, parts=("train", "held_out", "test"), small=True)),
     "held out": lambda: held_out(made_up(3, 2, 20, parts=("train", "held_out"))),
+    "a difference": lambda: by_difference(-0.1),
     "hostile": lambda: made_up() | {"groups": [HOSTILE, "{target} $& \\1"]},
 }
 READ = """() => [
@@ -110,7 +111,8 @@ SET = """(tau) => {
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_the_page_computes_what_python_computes(visit, name):
+def test_the_page_computes_what_python_computes(visit, name, monkeypatch):
+    add_difference(monkeypatch)
     summary = SUMMARIES[name]()
     model = page_data(clean(summary))
     page = visit(summary)
@@ -119,7 +121,7 @@ def test_the_page_computes_what_python_computes(visit, name):
         if len(model["parts"]) > 1:
             page.locator(f"input[name=part][value={part}]").check(force=True)
         for asked in (0.8, 0.3, 0.55, 0.71, 0.85, 0.9, 0.97, 1, 0.8):
-            tau = page.evaluate(SET, asked)
+            tau = page.evaluate(SET, asked - 1 + model["words"]["parity"])
             texts, marks = live(model, tau, part)
             found, drawn = page.evaluate(READ)
             assert found

@@ -81,12 +81,12 @@ def test_screen_and_page_say_so_next_to_the_verdict(folder, tmp_path):
     shown = words(run(*call).stdout).replace("“", "").replace("”", "")
     page = Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
     said = page.replace("“", "").replace("”", "")
-    assert "among rows that have a repaid, but NOT over all rows: 0." in shown
+    assert "among rows that have a repaid, but NOT over all rows: the ratio is 0." in shown
     assert "or more among people whose repaid is known" in shown
     assert "in the population." not in shown
     assert "! Reached among rows with a label, missed over all rows Favourable" in page
     assert "Reached among rows that have a repaid: a ratio of" in said
-    assert "Here the population is that of people whose answer is known." in page
+    assert "Here the population is the people whose answer is known." in page
     for text in (shown, said):
         assert f"{missing['missing']:,} of {missing['rows']:,} rows of F (" in text
         assert "Who has a repaid depends on the group. What is said of the population is" in text

@@ -20,7 +20,7 @@ import typer.core
 
 import evenhand
 from evenhand.cli.signals import on_end
-from evenhand.cli.wording import say
+from evenhand.cli.wording import say, spell
 
 # An option that does not exist, or has no such value, is bad input; 2 is for targets not met.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -195,6 +195,7 @@ def show(as_json: bool, document: Any, screen: Callable[[Any], object]) -> None:
         else:
             from evenhand.views import terminal
 
+            terminal.Screen.spell = staticmethod(spell)
             screen(terminal)
 
 

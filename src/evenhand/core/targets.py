@@ -15,6 +15,11 @@ COMPARISONS: dict[str, Callable[[AnyRate, ArrayLike], FloatArray]] = {
 }
 
 
+def reaches(value: Any, level: float) -> bool:
+    """Whether a value will do at a level; an undefined one, NaN or None, does not."""
+    return value is not None and bool(value >= level)
+
+
 @dataclass(frozen=True)
 class Target:
     r"""A rate, how the groups' rates are compared, and the least value that will do.
@@ -56,19 +61,24 @@ class Target:
 
     def reached(self, value: Any) -> bool:
         """Whether a value will do; an undefined one does not."""
-        return bool(value >= self.level)
+        return reaches(value, self.level)
 
     def at(self, level: float) -> "Target":
         """Give the same demand at another level; the others stay in proportion."""
         return replace(self, level=float(level))
 
     @property
+    def components(self) -> tuple["Target", ...]:
+        """Each rate's own target: the same comparison at its share of the level."""
+        return tuple(
+            Target(part, float(round(self.level * share, 12)), self.comparison)
+            for part, share in zip(self.rate.components, self.rate.shares, strict=True)
+        )
+
+    @property
     def demands(self) -> tuple[tuple[str, float], ...]:
         """What each rate's comparison is called, and its own level."""
-        return tuple(
-            (component.ratio_name, float(round(self.level * share, 12)))
-            for component, share in zip(self.rate.components, self.rate.shares, strict=True)
-        )
+        return tuple((part.rate.ratio_name, part.level) for part in self.components)
 
     def text(self, value: float) -> str:
         """Write a value with as many digits as show whether it will do."""

@@ -9,8 +9,6 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from evenhand.core.rates import rate_text
-
 __all__ = ["ShowsSummary", "summary_html"]
 
 WIDTH, HEIGHT, MARGIN = 280, 120, 14
@@ -48,7 +46,7 @@ def _picture(model: Any) -> str:
     if not len(front):
         return ""
     rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
-    # The last hair of rate may cost all accuracy; it is left out unless it was chosen.
+    # The last improvement of the rate may cost all accuracy; it is left out unless it was chosen.
     shown = accuracy[(rate <= 0.995) | (np.arange(len(rate)) == len(rate) - 1)]
     low, high = float(shown.min()), float(accuracy.max())
     left = min(float(np.nanmin(rate)), float(np.max(model.tau)))
@@ -60,7 +58,8 @@ def _picture(model: Any) -> str:
         return round(x, 1), round(y, 1)
 
     steps = [place(r, a) for r, a in zip(front.rate, front.accuracy, strict=True)]
-    line = " ".join(f"{x},{y}" for x, y in steps)
+    # A point answers every target down to the rate of the point before it.
+    line = f"M{MARGIN},{steps[0][1]}" + "".join(f"V{y}H{x}" for x, y in steps)
     target = place(float(np.max(model.tau)), low)[0]
     x, y = place(point.rate if point.rate == point.rate else left, point.accuracy)
     fill = "#c8501e" if point.feasible else "none"
@@ -69,7 +68,7 @@ def _picture(model: Any) -> str:
         f'aria-label="frontier: accuracy from {high:.3f} to {low:.3f} as the rate rises to 1">'
         f'<line x1="{target}" x2="{target}" y1="{MARGIN / 2}" y2="{HEIGHT - MARGIN}" '
         'stroke="currentColor" stroke-dasharray="3 3" opacity=".5"/>'
-        f'<polyline points="{line}" fill="none" stroke="#2f7fb8" stroke-width="2"/>'
+        f'<path d="{line}" fill="none" stroke="#2f7fb8" stroke-width="2"/>'
         f'<circle cx="{x}" cy="{y}" r="4.5" fill="{fill}" stroke="#c8501e" stroke-width="2"/>'
         f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 1}" font-size="10" text-anchor="end" '
         'fill="currentColor" opacity=".7">rate → 1</text>'
@@ -95,8 +94,8 @@ def _sure(fitted: Any, model: Any) -> str:
     sure = f" with a confidence of about {fitted.fitted_.confidence:g}"
     if model.feasible_ or not np.isfinite(fitted.rate_bound_):
         return sure
-    tau = float(np.max(model.tau))
-    return f"{sure}: {rate_text(fitted.rate_bound_, tau)} can be relied on"
+    target = fitted.fitted_.target.at(np.max(model.tau))
+    return f"{sure}: {target.text(fitted.rate_bound_)} or more can be relied on"
 
 
 def summary_html(estimator: Any) -> str:
@@ -121,7 +120,8 @@ def summary_html(estimator: Any) -> str:
     targets = _targets(model)
     rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
     known = model.rate_ == model.rate_
-    shown = rate_text(model.rate_, float(np.max(model.tau))) if known else "unknown"
+    target = inner.fitted_.target.at(np.max(model.tau))
+    shown = target.text(model.rate_) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     labels = inner.fitted_.favourable
     rows = [

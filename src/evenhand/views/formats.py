@@ -30,23 +30,6 @@ def points(x: float | None) -> str:
     return NONE if x is None else f"{'+' if x >= 0 else ''}{fixed(100 * x, 1)}"
 
 
-def ratio_text(x: float | None, tau: float) -> str:
-    """Write a ratio with three digits, or with as many as show on which side of τ it is."""
-    if x is None:
-        return NONE
-    for digits in range(3, 7):
-        text = fixed(x, digits)
-        if (float(text) >= tau) == (x >= tau):
-            return text
-    return f"just below {tau_text(tau)}" if x < tau else text
-
-
-def tau_text(tau: float) -> str:
-    """Write a target with two digits, or three or four if it has them."""
-    whole = (d for d in (2, 3) if abs(10**d * tau - floor(10**d * tau + 0.5)) < 1e-9)
-    return fixed(tau, next(whole, 4))
-
-
 def thousands(n: float) -> str:
     """Write a count with a comma between thousands."""
     return f"{floor(n + 0.5):,}"

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats.contingency import association
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import RATES, overall_accuracy, wilson_interval
 from evenhand.core.targets import Target
@@ -101,6 +102,7 @@ def audit(
         "n_rows_compared": len(rows),
         "privileged": privileged,
         "tau": tau,
+        "comparison": comparison,
         "min_group_size": min_group_size,
         "groups": [str(n) for n in large.tolist()],
         "sizes": sizes[number < len(large)].tolist(),
@@ -108,7 +110,7 @@ def audit(
             {"group": str(names[j]), "rows": int(sizes[j]), "favourable": int(every[j, :, 1].sum())}
             for j in np.flatnonzero(number == len(large))
         ],
-        **{"rows": {}, "rates": {}, "ratios": {}, "association": _association(rows)},
+        **{"rows": {}, "rates": {}, "ratios": {}, "reached": {}, "association": _association(rows)},
     }
     place = _privileged_place(report, names, large, small)
     if favourable is not None or table.n_labels > 2:
@@ -188,10 +190,20 @@ def _read(
     """
     (label, sensitive, *_, missing), (named, named_label) = columns, favourable
     if label is None and prediction is None:
-        raise ValueError("name a column of labels or of predictions, or both.")
+        raise InputError(
+            "nothing_to_audit",
+            "name a column of labels ({label}) or of predictions ({prediction}), or both.",
+            label=Parameter("label"),
+            prediction=Parameter("prediction"),
+        )
     both, what = None not in (label, prediction), str(prediction or label)
     if named_label is not None and not both:
-        raise ValueError("--favourable-label is for a label beside a prediction; use --favourable.")
+        raise InputError(
+            "favourable_label_alone",
+            "{favourable_label} is for a label beside a prediction; use {favourable}.",
+            favourable_label=Parameter("favourable_label"),
+            favourable=Parameter("favourable"),
+        )
     lb.check_roles(label, sensitive)
     check_words(as_frame(X), [*sensitive, *filter(None, (label, prediction))], missing)
     groups, kept = columns.groups(X)
@@ -205,21 +217,31 @@ def _read(
         answers = _same_numbers(answers, labels)
     strange = sorted(set(map(str, answers)) - set(map(str, labels)))
     if strange and named_label is None:
-        raise ValueError(
-            f"column {what!r} has the value {strange[0]!r}, which column {label!r} has not "
-            f"({listed(np.unique(labels).tolist())}); if they say the same in other words, name "
-            "the favourable one of each with --favourable and --favourable-label."
+        raise InputError(
+            "answer_is_no_label",
+            "column {column!r} has the value {value!r}, which column {label!r} does not have "
+            "({labels}); if they say the same in other words, name the favourable one of each with "
+            "{favourable} and {favourable_label}.",
+            column=what,
+            value=strange[0],
+            label=label,
+            labels=listed(np.unique(labels).tolist()),
+            favourable=Parameter("favourable"),
+            favourable_label=Parameter("favourable_label"),
         )
     # Values that the predictions happen not to have may be favourable as well.
     values, known_labels = lb.label_counts(answers if strange else labels), lb.label_counts(labels)
     good = lb.favourable_label(values, what if strange else str(label or what), named)
     good_label = good
     if named_label is not None:
-        good_label = lb.as_label(named_label, list(known_labels), str(label), "--favourable-label")
+        good_label = lb.as_label(named_label, list(known_labels), str(label), "favourable_label")
     names, group = group_codes(groups)
     if len(names) < 2:
-        raise ValueError(
-            f"{lb.joined(sensitive)} has one group only, {names[0]!r}; at least two are compared."
+        raise InputError(
+            "one_group",
+            "{columns} has one group only, {group!r}; at least two are compared.",
+            columns=lb.joined(sensitive),
+            group=names[0],
         )
     rows = pd.DataFrame({"z": group[known], "answer": answers.astype(str) == str(good)})
     rows = rows.assign(labelled=labelled, label=None, right=False)
@@ -253,11 +275,15 @@ def _privileged_place(
     if privileged is None:
         return None
     columns = lb.joined(report["sensitive"])
-    group = lb.as_label(privileged, names.tolist(), columns, "--privileged")
+    group = lb.as_label(privileged, names.tolist(), columns, "privileged")
     if group in small:
-        raise ValueError(
-            f"--privileged {privileged!r} has {small[group]} rows, fewer than "
-            f"min_group_size={least}; name a larger group, or lower min_group_size."
+        raise InputError(
+            "small_privileged_group",
+            "{privileged} has {n} rows, fewer than {min_group_size}; name a larger group, or lower "
+            "the least size.",
+            privileged=Parameter("privileged", privileged),
+            n=small[group],
+            min_group_size=Parameter("min_group_size", least),
         )
     return int(large.tolist().index(group))
 
@@ -314,7 +340,8 @@ def _add_rate(
             values, *wilson_interval(top, bottom), bottom, compared, strict=True
         )
     ]
-    report["ratios"][name] = lb.plain_number(target.value(counts[compared]))
+    value = target.value(counts[compared])
+    report["ratios"][name], report["reached"][name] = lb.plain_number(value), target.reached(value)
     if place is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
             to = np.where(compared & compared[place], values / values[place], np.nan)

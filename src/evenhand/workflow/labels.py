@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes, zero_one
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.groups import (
@@ -101,7 +102,7 @@ def label_values(
     return np.array([written[v] for v in values.tolist()]), known
 
 
-def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
+def as_label(text: str, values: Sequence[Any], column: str, name: str) -> Any:
     """Find the label or group that a user wrote as text, or as an equal number: 1 is 1.0."""
     for value in values:
         if str(value) == text:
@@ -110,8 +111,12 @@ def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
     equal = [value for value in values if number is not None and as_number(value) == number]
     if len(equal) == 1:
         return equal[0]
-    raise ValueError(
-        f"{option} {text!r} is no value of column {column!r}; it has {listed(values)}."
+    raise InputError(
+        "not_a_value",
+        "{given} is no value of column {column!r}; it has {values}.",
+        given=Parameter(name, text),
+        column=column,
+        values=listed(values),
     )
 
 
@@ -144,7 +149,7 @@ def favourable_label(
         None if each counts. Other labels are refused: which is favourable is never guessed.
     """
     if named is not None:
-        return as_label(named, list(labels), column, "--favourable")
+        return as_label(named, list(labels), column, "favourable")
     if each and len(labels) > 2:
         return None
     numbers = zero_one(labels) if len(labels) == 2 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
-        summary["all_rows"] = over_all_rows(summary, facts, place)
+        summary["all_rows"] = over_all_rows(summary, facts, place, target_of(summary))
     return summary
 
 
@@ -130,21 +131,11 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
 
     A rate all of whose counted cells are wrong predictions is an error rate: 0 is its best value.
     """
-
-    def cells(values: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-        return tuple((int(y), int(p)) for y, p in values)
-
-    parts = summary["rate"]["parts"]
-    rates = [
-        Rate(
-            part["name"],
-            cells(part["numerator"]),
-            cells(part["denominator"]),
-            is_error=all(y != p for y, p in part["numerator"]),
-        )
-        for part in parts
-    ]
-    shares = tuple(float(part["share"]) for part in parts)
+    rates = []
+    for part in summary["rate"]["parts"]:
+        top, bottom = (tuple((y, p) for y, p in part[of]) for of in ("numerator", "denominator"))
+        rates.append(Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top)))
+    shares = tuple(float(part["share"]) for part in summary["rate"]["parts"])
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
 
 
@@ -171,12 +162,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _rate(rate: AnyRate) -> dict[str, Any]:
     """Give a rate as plain values: of each part its cells and its share of the target."""
     parts = [
-        {
-            "name": part.name,
-            "numerator": [list(c) for c in part.numerator],
-            "denominator": [list(c) for c in part.denominator],
-            "share": float(share),
-        }
+        asdict(part) | {"share": float(share)}
         for part, share in zip(rate.components, rate.shares, strict=True)
     ]
     return {"name": rate.ratio_name, "parts": parts}
@@ -225,16 +211,16 @@ def _data(pipeline: FairPipeline, facts: Mapping[str, Any], spell: Spelling) -> 
 
 def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
     """Give the targets that the fit was asked for before this one."""
-    found = {*saved.facts.get("earlier_taus", []), float(np.max(saved.model[-1].tau))}
-    return sorted(found - {tau})
+    taus = {*saved.facts.get("earlier_taus", []), float(np.max(saved.model[-1].tau))}
+    return sorted(taus - {tau})
 
 
 def _decisions(
     pipeline: FairPipeline, label: str, sensitive: Sequence[str], spell: Spelling
 ) -> list[dict[str, Any]]:
     """Give what became of each column: the label by its name, and groups that have own cuts."""
-    found = pipeline.named_steps["encoder"].decisions().to_dict("records")
-    for d in found:
+    decisions = pipeline.named_steps["encoder"].decisions().to_dict("records")
+    for d in decisions:
         if d["column"] == label:
             d |= {"kind": "label", "action": "what is predicted"}
             continue
@@ -249,7 +235,7 @@ def _decisions(
             d |= (
                 {"kind": "group", "action": own} if dropped else {"action": f"{d['action']}; {own}"}
             )
-    return found
+    return decisions
 
 
 def _changed_weights(
@@ -264,12 +250,12 @@ def _changed_weights(
     before = np.reshape(plain, (-1, len(names) + 1))[:, :-1]
     after, favourable = model.fitted_.sign * model.coef_, model.frontier_.favourable
     most = max(most // len(favourable), 5)
-    found = []
+    tables = []
     for c in favourable:
         fair, unfair = (w[c if len(w) > 1 else 0] for w in (after, before))
         order = np.argsort(-np.abs(fair - unfair), kind="stable")[:most]
         inputs = [
             {"name": names[i], "fair": float(fair[i]), "plain": float(unfair[i])} for i in order
         ]
-        found.append({"label": str(model.fitted_.labels[c]), "inputs": inputs})
-    return found
+        tables.append({"label": str(model.fitted_.labels[c]), "inputs": inputs})
+    return tables

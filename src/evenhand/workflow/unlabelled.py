@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.groups import group_codes
 from evenhand.core.rates import Rate
+from evenhand.core.targets import Target
 from evenhand.models.classifier import FairClassifier
 from evenhand.workflow.counting import group_numbers
 from evenhand.workflow.labels import UNEVEN, depends, plain_number
@@ -91,7 +93,7 @@ def unlabelled_by_group(summary: Mapping[str, Any], facts: Mapping[str, Any]) ->
 
 
 def over_all_rows(
-    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int
+    summary: Mapping[str, Any], facts: Mapping[str, Any], point: int, target: Target
 ) -> dict[str, Any] | None:
     """Give the rates that need no label over all rows of the table, with a label or without.
 
@@ -108,8 +110,8 @@ def over_all_rows(
     compared = counts[: len(summary["groups"])]
     rates = [
         _over_all(part, answers, compared, summary)
-        for part in summary["rate"]["parts"]
-        if (answers := _answers_alone(part, len(summary["labels"])))
+        for part in target.components
+        if (answers := _answers_alone(part.rate.components[0], len(summary["labels"])))
     ]
     if not rates:
         return None
@@ -130,32 +132,27 @@ def over_all_rows(
     }
 
 
-def _answers_alone(part: Mapping[str, Any], n_labels: int) -> list[int]:
+def _answers_alone(rate: Rate, n_labels: int) -> list[int]:
     """Give the answers that a rate counts if it needs no label: whatever the label, of all rows."""
-    top, bottom = ({tuple(c) for c in part[key]} for key in ("numerator", "denominator"))
-    answers = {p for _, p in top}
-    needs_none = len(bottom) == n_labels**2 and top == {
-        (y, p) for y in range(n_labels) for p in answers
-    }
-    return sorted(answers) if needs_none else []
+    answers = {p for _, p in rate.numerator}
+    every_label = set(product(range(n_labels), answers)) == set(rate.numerator)
+    return sorted(answers) if every_label and len(rate.denominator) == n_labels**2 else []
 
 
 def _over_all(
-    part: Mapping[str, Any],
+    target: Target,
     answers: list[int],
     counts: NDArray[np.float64],
     summary: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give a rate's value of each group, their ratio, and whether it reaches its target."""
-    numerator, denominator = (tuple(map(tuple, part[key])) for key in ("numerator", "denominator"))
-    rate = Rate(part["name"], numerator, denominator)
-    ratio, tau = plain_number(rate.ratio(counts)), summary["tau"] * part["share"]
+    """Give a rate's value of each group, how they compare, and whether that reaches the target."""
+    (rate,), value = target.rate.components, target.value(counts)
     values = map(plain_number, rate.per_group(counts))
     return {
-        "name": part["name"],
+        "name": rate.name,
         "answer": [summary["labels"][p] for p in answers],
         "groups": dict(zip(summary["groups"], values, strict=True)),
-        "ratio": ratio,
-        "tau": tau,
-        "reached": ratio is not None and ratio >= tau,
+        "ratio": plain_number(value),
+        "tau": target.level,
+        "reached": target.reached(value),
     }

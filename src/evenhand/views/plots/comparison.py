@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.plots.shared import COLOURS, MARKERS, WORDS, Display, new_axes, style_axes
 
 __all__ = ["ComparisonDisplay"]
 
@@ -49,7 +49,8 @@ class ComparisonDisplay(Display):
         for i, (name, part) in enumerate(means.groupby("method", sort=False)):
             self._draw(ax, i, _plain_text(name), part.sort_values("rate"), lowest)
         ax.set_ylim(bottom=lowest)
-        ax.set_xlabel(f"{self.table.attrs.get('rate_name', 'rate')} on test data (1 is parity)")
+        rate = self.table.attrs.get("rate_name", "rate")
+        ax.set_xlabel(f"{rate} on test data ({WORDS.parity:g} is parity)")
         ax.set_ylabel("accuracy on test data")
         style_axes(ax)
         splits = self.table["split"].nunique()
@@ -71,7 +72,7 @@ class ComparisonDisplay(Display):
         """Draw one method, or name it where it cannot be drawn above ``lowest``."""
         ours, aware = part["key"].iloc[0] == "evenhand", bool(part["needs_group"].iloc[0])
         colour = "black" if ours else COLOURS[i % len(COLOURS)]
-        known = part.dropna(subset=["rate", "accuracy"])
+        measured = part.dropna(subset=["rate", "accuracy"])
         if part["accuracy"].isna().all():
             ax.plot([], [], " ", label=f"{name}: failed")
             return
@@ -79,14 +80,14 @@ class ComparisonDisplay(Display):
         if best < lowest:
             ax.plot([], [], " ", label=f"{name}: {best:.3f}, below the picture")
             return
-        if known.empty:
+        if measured.empty:
             ax.axhline(best, color=colour, linestyle=":", label=f"{name} (no rate)")
             return
         ax.errorbar(
-            known["rate"],
-            known["accuracy"],
-            xerr=known["rate_se"].fillna(0.0),
-            yerr=known["accuracy_se"].fillna(0.0),
+            measured["rate"],
+            measured["accuracy"],
+            xerr=measured["rate_se"].fillna(0.0),
+            yerr=measured["accuracy_se"].fillna(0.0),
             marker="o" if ours else MARKERS[i % len(MARKERS)],
             markersize=6 if ours else 5,
             markerfacecolor="white" if aware else colour,

@@ -10,7 +10,14 @@ from evenhand._extras import import_extra
 from evenhand.frontier.points import Frontier
 from evenhand.frontier.sweep import score_frontier
 from evenhand.views.formats import VISIBLE_RATE
-from evenhand.views.plots.shared import TAU_LINE, Display, fitted_classifier, new_axes, style_axes
+from evenhand.views.plots.shared import (
+    TAU_LINE,
+    WORDS,
+    Display,
+    fitted_classifier,
+    new_axes,
+    style_axes,
+)
 
 __all__ = ["FrontierDisplay"]
 
@@ -144,7 +151,7 @@ class FrontierDisplay(Display):
         if self.tau is not None:
             ax.axvline(self.tau, **TAU_LINE)
             ax.annotate(
-                f"τ = {self.tau:g}",
+                WORDS.goal(self.tau),
                 (self.tau, 1.0),
                 xycoords=("data", "axes fraction"),
                 xytext=(0, 3),
@@ -155,12 +162,12 @@ class FrontierDisplay(Display):
         if self.chosen is not None and np.isfinite(self.chosen).all():
             rate, accuracy = self.chosen
             what = "chosen" if self.feasible else "target not reached"
-            label = f"{what}: accuracy {accuracy:.3f}, rate {rate:.3f}"
+            label = f"{what}: accuracy {accuracy:.3f}, {self.frontier.rate_name} {rate:.3f}"
             fill = "full" if self.feasible else "none"
             look = {"markersize": 8, "color": "#c8501e", "fillstyle": fill, "zorder": 3}
             ax.plot(rate, accuracy, "o", label=label, **look)
         self._limit_view(ax)
-        ax.set_xlabel(f"{self.frontier.rate_name} on {self.data} (1 is parity)")
+        ax.set_xlabel(f"{self.frontier.rate_name} on {self.data} ({WORDS.parity:g} is parity)")
         ax.set_ylabel(f"accuracy on {self.data}")
         style_axes(ax)
         # Opaque, so that the line of τ does not run through its words.
@@ -169,14 +176,14 @@ class FrontierDisplay(Display):
         return self
 
     def _draw_points(self, ax: Any, own_style: dict[str, Any]) -> None:
-        """Draw the points as steps, dotted where rates may be luck."""
+        """Draw the points as steps, dotted where rates may be chance."""
         front, n = self.frontier, self.frontier.n_sure
         # A point answers every target down to the rate of the point before it.
         style = {"drawstyle": "steps-pre", "color": "#1b4b72", "linewidth": 2.0}
         style |= {"label": "frontier of this fit"} | own_style
         (self.line_,) = ax.plot(front.rate[:n], front.accuracy[:n], **style)
         if n < len(front):
-            loose = style | {"linestyle": ":", "label": "rates that may be luck"}
+            loose = style | {"linestyle": ":", "label": "higher rates that may be chance"}
             ax.plot(front.rate[n:], front.accuracy[n:], **loose)
         if not len(front):
             self.line_.set_label("no point is eligible")

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.metrics import group_counts
-from evenhand.core.rates import RATES, rate_text, wilson_interval
+from evenhand.core.rates import RATES, wilson_interval
+from evenhand.core.targets import Target
 from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.targets import TARGET_WORDS
 
 __all__ = ["GroupRatesDisplay"]
 
@@ -48,7 +51,12 @@ class GroupRatesDisplay(Display):
         tau: float | None = None,
     ) -> None:
         if rate not in RATES:
-            raise ValueError(f"rate={rate!r}; use one of {', '.join(map(repr, RATES))}.")
+            raise InputError(
+                "unknown_rate",
+                "{rate}; use one of {names}.",
+                rate=Parameter("rate", rate),
+                names=", ".join(map(repr, RATES)),
+            )
         self.counts = counts
         self.groups = groups
         self.rate = rate
@@ -90,11 +98,11 @@ class GroupRatesDisplay(Display):
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         # A pipeline for tables finds the groups in the table.
         needs = getattr(last, "needs_group", False) and not isinstance(estimator, FairPipeline)
-        known = {"sensitive_features": sensitive_features} if needs else {}
+        group = {"sensitive_features": sensitive_features} if needs else {}
         pos_label = _favourable_label(last) if pos_label is None else pos_label
         return cls.from_predictions(
             y,
-            estimator.predict(X, **known),
+            estimator.predict(X, **group),
             sensitive_features=sensitive_features,
             rate=rate,
             tau=tau,
@@ -130,9 +138,9 @@ class GroupRatesDisplay(Display):
             As of :meth:`from_estimator`.
         """
         several = y_pred if isinstance(y_pred, dict) else {"": y_pred}
-        known, counts, groups = {"sensitive_features": sensitive_features}, {}, []
+        group, counts, groups = {"sensitive_features": sensitive_features}, {}, []
         for name, predicted in several.items():
-            names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **known)
+            names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **group)
             groups = names.tolist()
         return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
 
@@ -141,15 +149,19 @@ class GroupRatesDisplay(Display):
         n, m = len(self.groups), len(self.counts)
         ax = new_axes((6.4, 1.4 + 0.34 * n * max(m, 1))) if ax is None else ax
         rate = RATES[self.rate]
+        target = Target(rate, -np.inf if self.tau is None else self.tau)
+        words = TARGET_WORDS[target.comparison]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate.fractions(counts)
             low, high = wilson_interval(top, bottom)
             value = rate.per_group(counts)
             place = np.arange(n) + (k - (m - 1) / 2) * 0.26
-            ratio = float(rate.ratio(counts))
-            label = f"{name + ': ' if name else ''}ratio {rate_text(ratio, self.tau or 0.0)}"
+            compared = float(target.value(counts))
+            text = words.text(compared, target.level)
+            label = f"{name + ': ' if name else ''}{words.name} {text}"
             if self.tau is not None and m > 1:
-                label += f", {'at least' if ratio >= self.tau else 'below'} τ = {self.tau:g}"
+                side = "reaches" if target.reached(compared) else words.missed
+                label += f", {side} {words.goal(self.tau)}"
             ax.errorbar(
                 100 * value,
                 place,
@@ -160,11 +172,12 @@ class GroupRatesDisplay(Display):
                 label=label,
             )
             if self.tau is not None and m == 1 and np.isfinite(value).all():
-                most = 100 * float(value.max())
-                ax.axvspan(self.tau * most, most, color="0.5", alpha=0.15, linewidth=0)
-                ax.set_title(
-                    f"grey: within τ = {self.tau:g} of the largest", fontsize="small", loc="left"
-                )
+                most = float(value.max())
+                start, slope = words.floor(most)
+                least = start + slope * self.tau
+                ax.axvspan(100 * least, 100 * most, color="0.5", alpha=0.15, linewidth=0)
+                title = f"grey: rates that reach {words.goal(self.tau)} beside the largest"
+                ax.set_title(title, fontsize="small", loc="left")
         ax.set_yticks(np.arange(n), [str(g) for g in self.groups])
         ax.set_ylim(n - 0.4, -0.6)
         ax.set_xlabel(f"{self.rate.replace('_', ' ')} in percent, with 95% intervals")

@@ -9,11 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand._extras import import_extra
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
+from evenhand.views.targets import TARGET_WORDS
 
 # Okabe and Ito's colours, told apart by all eyes; the markers do without colour.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F")
 MARKERS = "sD^v<>Phdp*X"
 TAU_LINE = {"color": "0.45", "linestyle": "--", "linewidth": 1}
+# A frontier and a trajectory hold values of the estimators' comparison.
+WORDS = TARGET_WORDS["ratio"]
 
 
 class Display:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.core.errors import InputError
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import find_notion
 from evenhand.core.rates import overall_accuracy
 from evenhand.views.plots.shared import (
     COLOURS,
     TAU_LINE,
+    WORDS,
     Display,
     fitted_classifier,
     new_axes,
@@ -94,13 +96,15 @@ class TrajectoryDisplay(Display):
             As of :meth:`evenhand.FrontierDisplay.from_predictions`.
         """
         rate = find_notion(notion).rate
-        known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        facts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         counts = [
-            group_counts(y_true, predicted, pos_label=pos_label, **known)[1]
+            group_counts(y_true, predicted, pos_label=pos_label, **facts)[1]
             for predicted in y_preds
         ]
         if not counts:
-            raise ValueError("y_preds is empty; give the predictions of at least one stage.")
+            raise InputError(
+                "no_stages", "y_preds is empty; give the predictions of at least one stage."
+            )
         stacked = np.stack(counts)
         measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
         return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
@@ -118,16 +122,18 @@ class TrajectoryDisplay(Display):
             ax = new_axes((8.0, 5.0), 2) if losses else new_axes((8.0, 3.2))
         axes = list(np.atleast_1d(ax))
         if len(axes) > 1 + losses:
-            known = "two" if losses else "one: without a fit no losses are known"
-            raise ValueError(f"ax has {len(axes)} Axes; give {known}.")
+            most = "two" if losses else "one: without a fit no losses are known"
+            raise InputError(
+                "too_many_axes", "ax has {n} Axes; give {most}.", n=len(axes), most=most
+            )
         if len(axes) == 2:
             self._draw(axes[0], self.frame["loss_c"], 0, "classification loss")
             self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")
             axes[0].set_ylabel("loss")
         self._draw_rates(axes[-1])
-        for each in axes:
-            style_axes(each)
-            each.legend(**legend)
+        for ax in axes:
+            style_axes(ax)
+            ax.legend(**legend)
         self._mark_legs(axes)
         self.ax_ = np.array(axes) if len(axes) == 2 else axes[0]
         self.figure_ = axes[0].figure
@@ -142,7 +148,7 @@ class TrajectoryDisplay(Display):
         self._draw(ax, self.frame["accuracy"], 0, "accuracy")
         self._draw(ax, self.frame["rate"], 5, self.rate_name)
         if self.tau is not None:
-            ax.axhline(self.tau, label=f"τ = {self.tau:g}", **TAU_LINE)
+            ax.axhline(self.tau, label=WORDS.goal(self.tau), **TAU_LINE)
         ax.set_ylim(0, 1.02)
         ax.set_xlabel("iteration")
 
@@ -153,8 +159,8 @@ class TrajectoryDisplay(Display):
         leg = self.frame["leg"]
         starts = np.flatnonzero(leg.ne(leg.shift())) + 1
         for k, start in enumerate(starts):
-            for each in axes if k else ():
-                each.axvline(start, color="0.8", linewidth=1, zorder=0)
+            for ax in axes if k else ():
+                ax.axvline(start, color="0.8", linewidth=1, zorder=0)
             name = leg.iloc[start - 1]
             axes[0].annotate(
                 "plain optimum" if name == "optimum" else f"fair, {name}",

@@ -9,7 +9,7 @@ from typing import Any
 from evenhand.views.formats import fixed, percent
 
 CURVES = (
-    ("rate", "Ratio between groups", "1 is parity", 1),
+    ("rate", "{Name} between groups", "{parity:g} means that all groups have the same rate", 1),
     ("accuracy", "Accuracy", "share of right answers", 1),
     ("loss_c", "Prediction loss", "log-loss: lower fits the table better", 1),
     ("loss_u", "Adversary's loss", "falls while it learns to guess the group; level is a draw", -1),
@@ -83,10 +83,11 @@ def chart_limits(model: dict[str, Any]) -> list[float] | None:
     before = _on_part(model["plain"], model["fitted"])
     shown = [(p["reach"], p["accuracy"]) for p in points] + ([before] if before else [])
     shown += [at for cloud in _clouds(model).values() for at in cloud]
-    x0 = max(0.0, floor(20 * min([model["tau"], *(x for x, _ in shown)]) + 1e-9) / 20 - 0.05)
+    least = min([model["tau"], *(x for x, _ in shown)])
+    x0, parity = floor(20 * least + 1e-9) / 20 - 0.05, model["words"]["parity"]
     low, high = min(y for _, y in shown), max(y for _, y in shown)
     room = max(0.08 * (high - low), 0.002)
-    return [x0, 1.0, max(low - room, 0.0), min(high + room, 1.0)]
+    return [max(x0, parity - 1), parity, max(low - room, 0.0), min(high + room, 1.0)]
 
 
 def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
@@ -94,7 +95,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     box = model["box"]
     if box is None:
         return None
-    x0, x1, y0, y1 = box
+    (x0, x1, y0, y1), sign = box, model["words"]["sign"]
     # A point answers every target down to that of the one before it.
     line: list[str] = []
     for point in model["points"][: model["n_points"]]:
@@ -109,7 +110,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     saved = model["points"][model["chosen"]] if model["chosen"] is not None else None
     return {
         "line": "".join(line),
-        "x": [(scaled(v, x0, x1), fixed(v, digits)) for v in across],
+        "x": [(scaled(v, x0, x1), fixed(sign * v, digits)) for v in across],
         "y": [(scaled(-v, -y1, -y0), f"{fixed(100 * v, level_digits)}%") for v in levels],
         "clouds": {key: [place(box, *at) for at in of] for key, of in _clouds(model).items()},
         "before": place(box, *before) if before else None,
@@ -164,7 +165,7 @@ def _way(plain: float, fair: float) -> str:
     return "weaker" if abs(fair) < abs(plain) else "stronger"
 
 
-def curves_drawing(curves: dict[str, Any] | None) -> dict[str, Any] | None:
+def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict[str, Any] | None:
     """Draw what the training went through, leg after leg."""
     if not curves or not curves.get("iteration"):
         return None
@@ -176,20 +177,19 @@ def curves_drawing(curves: dict[str, Any] | None) -> dict[str, Any] | None:
         legs.append({"name": LEG_WORDS.get(name, name), "n": size, "x": x})
         begin += size
     charts = []
-    for key, title, words, sign in CURVES:
+    for key, title, about, sign in CURVES:
         values = [None if v is None else sign * float(v) for v in (curves.get(key) or [])[:n]]
         if any(v is not None for v in values):
-            charts.append(_curve(title, words, values, n, share=key == "accuracy"))
+            charts.append(_curve(values, n, share=key == "accuracy"))
+            charts[-1] |= {"title": title.format_map(words), "words": about.format_map(words)}
     return {"legs": legs, "n": n, "charts": charts} if charts else None
 
 
-def _curve(
-    title: str, words: str, values: list[float | None], n: int, share: bool
-) -> dict[str, Any]:
+def _curve(values: list[float | None], n: int, share: bool) -> dict[str, Any]:
     """Draw one column of the training, with gaps where it has no value."""
-    known = [v for v in values if v is not None]
-    room = 0.06 * (max(known) - min(known)) or 0.01
-    low, high = min(known) - room, max(known) + room
+    finite = [v for v in values if v is not None]
+    room = 0.06 * (max(finite) - min(finite)) or 0.01
+    low, high = min(finite) - room, max(finite) + room
     path, pen = [], "M"
     for i, v in enumerate(values):
         if v is None:
@@ -200,10 +200,8 @@ def _curve(
         pen = "L"
     levels = ticks(low, high, 3)
     digits = _decimals(levels)
-    begin, end = (percent(v) if share else fixed(v, 3) for v in (known[0], known[-1]))
+    begin, end = (percent(v) if share else fixed(v, 3) for v in (finite[0], finite[-1]))
     return {
-        "title": title,
-        "words": words,
         "path": "".join(path),
         "ticks": [
             (

@@ -5,24 +5,28 @@ The page's script picks among these figures and writes them as text; it computes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import floor
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import Rate, WorstRate, overall_accuracy, wilson_interval
+from evenhand.core.rates import WorstRate, overall_accuracy, wilson_interval
+from evenhand.core.targets import Target
 from evenhand.views.formats import VISIBLE_RATE, fixed
 from evenhand.views.report.drawings import chart_limits, nice_top
 from evenhand.views.report.phrases import PART_WORDS, PHRASES
 from evenhand.views.report.words import how_chosen, sure_words
-from evenhand.workflow.summary import rate_of
+from evenhand.views.targets import TARGET_WORDS
+from evenhand.workflow.summary import target_of
 
 SMALL_ROWS = "rows of groups too small to compare"
 # Of a part that was not counted.
 UNKNOWN: dict[str, Any] = {
     "accuracy": None,
     "ratio": None,
+    "reached": False,
     "worst": None,
     "interval": None,
     "cost": None,
@@ -64,15 +68,15 @@ def ratio_limits(
         return first, np.where(np.greater(q, 0), root(top, bottom) / bottom, np.inf)
 
 
-def measure(counts: Any, rate: WorstRate, n_groups: int, weighted: bool) -> dict[str, Any]:
-    """Rates, ratios and accuracies of one classifier on one part of the data.
+def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[str, Any]:
+    """Rates, their comparison between groups and accuracies of one classifier on some rows.
 
     Parameters
     ----------
     counts : array-like of shape (n_rows, n_labels, n_labels)
         Per group × label × prediction.
-    rate : WorstRate
-        What is compared.
+    target : Target
+        What is compared, and the value that will do.
     n_groups : int
         How many rows of the counts, from the first, are groups that are compared.
     weighted : bool
@@ -81,24 +85,30 @@ def measure(counts: Any, rate: WorstRate, n_groups: int, weighted: bool) -> dict
     Returns
     -------
     dict
-        ``accuracy``; ``ratio``, the worst over its share, which is that of rate ``worst``, with an
-        approximate ``interval`` (:func:`ratio_limits`); ``right``, the accuracy of each group;
-        ``rates``, a list with ``ratio``, ``low`` and ``high`` (the groups), and of each group
-        ``rate``, ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and
-        counts, where something is not known.
+        ``accuracy``; ``ratio``, the target's value, whether that is ``reached``, the rate that
+        decides it (``worst``), and its approximate ``interval``; ``right``, the accuracy of each
+        group; ``rates``, a list with ``ratio``, ``reached``, ``low`` and ``high`` (the groups),
+        ``floor`` (:class:`~evenhand.views.targets.TargetWords`), and of each group ``rate``,
+        ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and counts, where
+        something is not known.
     """
-    c = np.asarray(counts, dtype=np.float64)
-    rates = [_measure_rate(part, c, n_groups, weighted) for part in rate.components]
-    ratios = [one["ratio"] for one in rates]
-    worst = interval = None
-    if ratios and None not in ratios:
-        shares = [min(r / share, 1.0) for r, share in zip(ratios, rate.shares, strict=True)]
-        worst = shares.index(min(shares))
-        interval = None if weighted else _ratio_interval(rates, rate.shares, n_groups, worst)
+    c, rate = np.asarray(counts, dtype=np.float64), target.rate
+    rates = [_measure_rate(part, c, n_groups, weighted) for part in target.components]
+    value = worst = interval = None
+    if rates and all(one["ratio"] is not None for one in rates):
+        alone = [
+            float(replace(target, rate=WorstRate(part.name, (part,), (share,))).value(c[:n_groups]))
+            for part, share in zip(rate.components, rate.shares, strict=True)
+        ]
+        value = min(alone)
+        worst, limits = alone.index(value), INTERVALS.get(target.comparison)
+        if limits is not None and not weighted:
+            interval = limits(rates, rate.shares, n_groups, worst)
     right, n = np.trace(c, axis1=-2, axis2=-1), c.sum(axis=(-2, -1))
     return {
         "accuracy": plain_values(overall_accuracy(c)),
-        "ratio": None if worst is None else shares[worst],
+        "ratio": value,
+        "reached": target.reached(value),
         "worst": worst,
         "interval": interval,
         "rates": rates,
@@ -106,19 +116,28 @@ def measure(counts: Any, rate: WorstRate, n_groups: int, weighted: bool) -> dict
     }
 
 
-def _measure_rate(rate: Rate, counts: FloatArray, n_groups: int, weighted: bool) -> dict[str, Any]:
-    """Give one rate of each group, and the ratio of the lowest to the highest."""
+def _measure_rate(
+    target: Target, counts: FloatArray, n_groups: int, weighted: bool
+) -> dict[str, Any]:
+    """Give one rate of each group, and how the groups compare."""
+    (rate,) = target.rate.components
     top, bottom = rate.fractions(counts)
     low = high = 0
     for j in range(1, n_groups):
         # 36/100 to 45/100 is 0.8; quotients of quotients would be a little less.
         low = j if top[j] * bottom[low] < top[low] * bottom[j] else low
         high = j if top[j] * bottom[high] > top[high] * bottom[j] else high
+    value = plain_values(target.value(counts[:n_groups])) if n_groups else None
+    shares = _shares(top, bottom)
+    highest = shares[high] if n_groups else None
+    floor = None if highest is None else TARGET_WORDS[target.comparison].floor(highest)
     return {
-        "ratio": plain_values(rate.ratio(counts[:n_groups])) if n_groups else None,
+        "ratio": value,
+        "reached": target.reached(value),
         "low": low,
         "high": high,
-        "rate": _shares(top, bottom),
+        "floor": floor,
+        "rate": shares,
         "interval": [] if weighted else plain_values(np.transpose(wilson_interval(top, bottom))),
         "top": [] if weighted else plain_values(top, 6),
         "bottom": [] if weighted else plain_values(bottom, 6),
@@ -162,14 +181,19 @@ def _ratio_interval(
     return low, min(float(ratio_limits(lowest, highest)[1]) / shares[worst], 1.0)
 
 
+# How the interval of a comparison is found, as readers see it; others are shown without one.
+INTERVALS = {"ratio": _ratio_interval}
+
+
 def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     """Give the data of the page's script: every figure of every model on every part."""
-    rate, groups = rate_of(summary), summary["groups"]
+    target, groups = target_of(summary), summary["groups"]
+    rate = target.rate
     parts = [part | {"weighted": bool(part["weighted"])} for part in summary["parts"]]
 
     def figures(counts: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
         return {
-            part["key"]: _rounded(measure(rows, rate, len(groups), part["weighted"]))
+            part["key"]: _rounded(measure(rows, target, len(groups), part["weighted"]))
             for part in parts
             if (rows := (counts or {}).get(part["key"]))
         }
@@ -188,16 +212,18 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     ]
     plain = figures((summary["plain"] or {}).get("counts"))
     best_cut = figures(((summary["plain"] or {}).get("best_cut") or {}).get("counts"))
-    every = [*(point["figures"] for point in points), plain]
+    measured = [*(point["figures"] for point in points), plain]
     drawn = [plain, *(p["figures"] for i, p in enumerate(points) if i == chosen or p["usual"])]
     scales = [
         nice_top(1.05 * _highest(drawn, k, len(groups)))  # a little room for the intervals
         for k in range(len(rate.components))
     ]
-    n_rows = max([len(groups), *(len(f["right"]) for of in every for f in of.values())])
+    n_rows = max([len(groups), *(len(f["right"]) for of in measured for f in of.values())])
     rows = [*groups, *[SMALL_ROWS] * (n_rows - len(groups))]
     model = {
-        "tau": float(summary["tau"]),
+        "tau": target.level,
+        "comparison": target.comparison,
+        "words": TARGET_WORDS[target.comparison].plain(),
         "chosen": chosen,
         "feasible": bool(summary["reached"]["feasible"]),
         "where": summary["reached"]["where"],
@@ -212,7 +238,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
             {name: part[name] for name in ("key", "title", "n", "weighted")}
             | {"words": PART_WORDS.get(part["key"], part["title"])}
             for part in parts
-            if any(part["key"] in of for of in every)
+            if any(part["key"] in of for of in measured)
         ],
         "fitted": "train",
         "groups": [f"\u2068{name}\u2069" for name in groups],
@@ -244,7 +270,7 @@ def _thinned(summary: dict[str, Any]) -> tuple[list[dict[str, Any]], int | None]
 
 
 def _is_usual(point: dict[str, Any]) -> bool:
-    """Whether axes are made for a point: one answer to everybody is less often right."""
+    """Whether axes are made for a point: it is more often right than one answer to everybody."""
     counts = next(iter(point["counts"].values()), None)
     if counts is None or point["accuracy"] is None:
         return point["reach"] is None or point["reach"] <= VISIBLE_RATE

@@ -9,39 +9,47 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.core.targets import reaches
 from evenhand.views.formats import (
     fill_in,
     fixed,
     percent,
     points,
-    ratio_text,
-    tau_text,
     thousands,
 )
 from evenhand.views.report.drawings import place, scaled
 from evenhand.views.report.figures import UNKNOWN
+from evenhand.views.targets import TargetWords, words_of
 
 SIGNS = {"ok": "✓", "below": "✕", "none": "–"}
 HIDDEN, VISIBLE = {"visibility": "hidden"}, {"visibility": "visible"}
 
 
 def point_at(model: dict[str, Any], tau: float) -> tuple[int | None, bool, bool]:
-    """Find the point for a target: its index, whether it reaches τ, whether it is the saved one.
+    """Find the point for a target: its index, whether it reaches it, whether it is the saved one.
 
-    The first that reaches τ, else the last, as ``FairClassifier.at`` chooses.
+    The first that reaches it, else the last, as ``FairClassifier.at`` chooses.
     """
-    if abs(tau - model["tau"]) < 1e-9 and model["chosen"] is not None:
+    if _is_own(model, tau) and model["chosen"] is not None:
         return model["chosen"], model["feasible"], True
     n = model["n_points"]
     for i, point in enumerate(model["points"][:n]):
-        if point["reach"] is not None and point["reach"] >= tau:
+        if reaches(point["reach"], tau):
             return i, True, i == model["chosen"]
     return (n - 1 if n else None), False, n - 1 == model["chosen"]
 
 
-def state_of(ratio: float | None, goal: float) -> str:
-    """Say whether a ratio reaches its goal."""
-    return "none" if ratio is None else "ok" if ratio >= goal else "below"
+def _is_own(model: dict[str, Any], tau: float) -> bool:
+    """Whether a target is the one that was asked for, of which Python said what is reached."""
+    return abs(tau - model["tau"]) < 1e-9
+
+
+def state_of(figure: dict[str, Any] | None, goal: float | None = None) -> str:
+    """Say whether the value of a figure reaches a goal, by default the one that was asked for."""
+    if figure is None or figure["ratio"] is None:
+        return "none"
+    reached = figure["reached"] if goal is None else reaches(figure["ratio"], goal)
+    return "ok" if reached else "below"
 
 
 @dataclass
@@ -58,12 +66,16 @@ class _Screen:
     text: dict[str, str] = field(default_factory=dict)
     mark: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def fill(self, name: str, **values: str) -> str:
-        return fill_in(self.model["phrases"][name], values)
+    @property
+    def words(self) -> TargetWords:
+        return words_of(self.model)
 
-    def verdict(self, name: str, ratio: float | None, goal: float) -> None:
-        state = state_of(ratio, goal)
-        self.text[name] = self.fill(f"verdict.{state}", target=tau_text(goal))
+    def fill(self, name: str, **values: str) -> str:
+        return fill_in(self.model["phrases"][name], self.model["words"] | values)
+
+    def verdict(self, name: str, figure: dict[str, Any] | None, goal: float) -> None:
+        state = state_of(figure, None if _is_own(self.model, self.tau) else goal)
+        self.text[name] = self.fill(f"verdict.{state}", target=self.words.level(goal))
         self.text[f"{name}.sign"] = SIGNS[state]
         self.mark[name] = {"data-state": state}
 
@@ -110,19 +122,19 @@ def _say_target(screen: _Screen, saved: bool) -> None:
     model, tau, point, part, text = (
         screen.model, screen.tau, screen.point, screen.part, screen.text,
     )  # fmt: skip
-    own = abs(tau - model["tau"]) < 1e-9 and model["chosen"] is not None
-    state, target = "saved" if saved else "moved", tau_text(tau)
+    own, words = _is_own(model, tau) and model["chosen"] is not None, screen.words
+    state, target = "saved" if saved else "moved", words.level(tau)
     text["tau"] = target
     text["part"] = part["words"] if part else ""
     text["part.n"] = screen.fill("rows", n=thousands(part["n"]), part=part["words"]) if part else ""
-    text["status"] = screen.fill(state, saved=tau_text(model["tau"]), target=target)
+    text["status"] = screen.fill(state, saved=words.level(model["tau"]), target=target)
     screen.mark["status"] = {"data-state": state}
-    text["fitted.rate"] = ratio_text(point["rate"] if point else None, tau)
+    text["fitted.rate"] = words.text(point["rate"] if point else None, tau)
     text["fitted.accuracy"] = percent(point["accuracy"] if point else None)
     name = ("own." if own else "") + ("reached" if screen.reached else "missed")
     said = screen.fill(name, target=target, where=model["where"], sure=model["sure"])
     if not screen.reached and model["relied"] and point and point["reach"] is not None:
-        said += screen.fill("relied", reach=ratio_text(point["reach"], tau))
+        said += screen.fill("relied", reach=words.text(point["reach"], tau))
     text["fitted.verdict"] = said
     screen.mark["fitted.verdict"] = {"data-state": "ok" if screen.reached else "below"}
 
@@ -131,13 +143,13 @@ def _say_figures(screen: _Screen, best: dict[str, Any]) -> None:
     """Write ratios and accuracies on the part, beside those of plain logistic regression."""
     now, text = screen.now, screen.text
     for name, figure in (("", now), ("plain.", screen.was), ("best.", best)):
-        text[f"{name}ratio"] = ratio_text(figure["ratio"], screen.tau)
+        text[f"{name}ratio"] = screen.words.text(figure["ratio"], screen.tau)
         text[f"{name}accuracy"] = percent(figure["accuracy"])
     text["ratio.interval"] = text["cost"] = ""
     if now["interval"]:
         low, high = (fixed(end, 2) for end in now["interval"])
         text["ratio.interval"] = screen.fill("between", low=low, high=high)
-    screen.verdict("verdict", now["ratio"], screen.tau)
+    screen.verdict("verdict", now, screen.tau)
     if now["cost"]:
         name, lost, gained = now["cost"]
         text["cost"] = screen.fill(name, points=lost, best=gained)
@@ -152,19 +164,19 @@ def _show_rate(screen: _Screen, k: int) -> None:
     goal, scale = spec["share"] * screen.tau, here["scale"] if here else spec["scale"]
     for i in range(5):
         text[f"{k}.tick.{i}"] = f"{fixed(25 * scale * i, 0 if scale > 0.2 else 1)}%"
-    text[f"{k}.ratio"] = ratio_text(here and here["ratio"], goal)
-    text[f"{k}.plain"] = ratio_text(there and there["ratio"], goal)
-    screen.verdict(f"{k}.verdict", here and here["ratio"], goal)
+    text[f"{k}.ratio"] = screen.words.text(here and here["ratio"], goal)
+    text[f"{k}.plain"] = screen.words.text(there and there["ratio"], goal)
+    screen.verdict(f"{k}.verdict", here, goal)
     mark[f"{k}.decides"] = {"data-state": "on" if screen.now["worst"] == k else "off"}
-    # Left of this line a group's rate is less than the target's share of the highest.
-    highest = here["rate"][here["high"]] if here and model["groups"] else None
-    line = 0.0 if highest is None else goal * highest
+    # Left of this line a group's rate is too far below the highest.
+    start, slope = (here and here["floor"]) or (0.0, 0.0)
+    line = start + slope * goal
     end = scaled(line, 0, scale)
     mark[f"{k}.floor"] = {"x1": end, "x2": end, "width": end} | (VISIBLE if line > 0 else HIDDEN)
     text[f"{k}.floor"] = text[f"{k}.extremes"] = ""
     if here and here["ratio"] is not None:
         low, high = here["low"], here["high"]
-        text[f"{k}.floor"] = screen.fill("floor", share=fixed(100 * goal, 0), rate=percent(line))
+        text[f"{k}.floor"] = screen.fill("floor", rate=percent(line))
         text[f"{k}.extremes"] = screen.fill(
             "extremes",
             low=model["groups"][low],

@@ -20,22 +20,27 @@
   }
   const percent = (x) => (x === null ? NONE : fixed(100 * x, 1) + "%");
   const points = (x) => (x === null ? NONE : (x >= 0 ? "+" : "") + fixed(100 * x, 1));
-  function ratioText(x, tau) {
-    if (x === null) return NONE;
+  // Values are the larger the fairer, whatever is compared; words.sign makes of them what is read.
+  const words = model.words;
+  const reaches = (value, level) => value !== null && value >= level;
+  const isOwn = (tau) => Math.abs(tau - model.tau) < 1e-9;
+  function valueText(value, level) {
+    if (value === null) return NONE;
     let text = "";
     for (let digits = 3; digits < 7; digits++) {
-      text = fixed(x, digits);
-      if ((Number(text) >= tau) === (x >= tau)) return text;
+      text = fixed(words.sign * value, digits);
+      if (reaches(words.sign * Number(text), level) === reaches(value, level)) return text;
     }
-    return x < tau ? "just below " + tauText(tau) : text;
+    return reaches(value, level) ? text : "just " + words.missed + " " + levelText(level);
   }
-  const tauText = (tau) =>
-    fixed(tau, [2, 3].find((d) => {
-      const parts = 10 ** d * tau;
+  const levelText = (level) =>
+    fixed(words.sign * level, [2, 3].find((d) => {
+      const parts = 10 ** d * level;
       return Math.abs(parts - Math.floor(parts + 0.5)) < 1e-9;
     }) ?? 4);
   const thousands = (n) => String(Math.floor(n + 0.5)).replace(/\B(?=(\d{3})+$)/g, ",");
-  const fill = (name, values) => model.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  const fill = (name, values) =>
+    model.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? words[key]);
   function scaled(value, low, high) {
     const share = high > low ? (value - low) / (high - low) : 0.5;
     return fixed(100 * Math.min(Math.max(share, 0), 1), 2) + "%";
@@ -46,44 +51,47 @@
   }
 
   function pointAt(tau) {
-    if (Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null) {
+    if (isOwn(tau) && model.chosen !== null) {
       return { index: model.chosen, reached: model.feasible, saved: true };
     }
     const n = model.n_points;
-    const i = model.points.slice(0, n).findIndex((p) => p.reach !== null && p.reach >= tau);
+    const i = model.points.slice(0, n).findIndex((p) => reaches(p.reach, tau));
     const index = i < 0 ? n - 1 : i;
     return { index, reached: i >= 0, saved: index === model.chosen };
   }
 
   function live(tau, key) {
-    const text = {}, mark = {}, target = tauText(tau);
+    const text = {}, mark = {}, target = levelText(tau);
     const { index, reached, saved } = pointAt(tau);
     const point = model.points[index];
     const part = model.parts.find((p) => p.key === key) || null;
     const now = point.figures[key] || UNKNOWN;
     const was = model.plain[key] || UNKNOWN;
 
-    function verdict(name, ratio, goal) {
-      const state = ratio === null ? "none" : ratio >= goal ? "ok" : "below";
-      text[name] = fill("verdict." + state, { target: tauText(goal) });
+    // Of the target that was asked for, Python said what is reached.
+    function verdict(name, figure, goal) {
+      const known = figure && figure.ratio !== null;
+      const good = known && (isOwn(tau) ? figure.reached : reaches(figure.ratio, goal));
+      const state = good ? "ok" : known ? "below" : "none";
+      text[name] = fill("verdict." + state, { target: levelText(goal) });
       text[name + ".sign"] = { ok: "✓", below: "✕", none: NONE }[state];
       mark[name] = { "data-state": state };
     }
 
     function sayTarget() {
-      const own = Math.abs(tau - model.tau) < 1e-9 && model.chosen !== null;
+      const own = isOwn(tau) && model.chosen !== null;
       const state = saved ? "saved" : "moved";
       text["tau"] = target;
       text["part"] = part ? part.words : "";
       text["part.n"] = part ? fill("rows", { n: thousands(part.n), part: part.words }) : "";
-      text["status"] = fill(state, { saved: tauText(model.tau), target });
+      text["status"] = fill(state, { saved: levelText(model.tau), target });
       mark["status"] = { "data-state": state };
-      text["fitted.rate"] = ratioText(point.rate, tau);
+      text["fitted.rate"] = valueText(point.rate, tau);
       text["fitted.accuracy"] = percent(point.accuracy);
       text["fitted.verdict"] = fill((own ? "own." : "") + (reached ? "reached" : "missed"),
         { target, where: model.where, sure: model.sure });
       if (!reached && model.relied && point.reach !== null) {
-        text["fitted.verdict"] += fill("relied", { reach: ratioText(point.reach, tau) });
+        text["fitted.verdict"] += fill("relied", { reach: valueText(point.reach, tau) });
       }
       mark["fitted.verdict"] = { "data-state": reached ? "ok" : "below" };
     }
@@ -91,12 +99,12 @@
     function sayFigures() {
       const figures = { "": now, "plain.": was, "best.": model.best_cut[key] || UNKNOWN };
       for (const name in figures) {
-        text[name + "ratio"] = ratioText(figures[name].ratio, tau);
+        text[name + "ratio"] = valueText(figures[name].ratio, tau);
         text[name + "accuracy"] = percent(figures[name].accuracy);
       }
       text["ratio.interval"] = now.interval
         ? fill("between", { low: fixed(now.interval[0], 2), high: fixed(now.interval[1], 2) }) : "";
-      verdict("verdict", now.ratio, tau);
+      verdict("verdict", now, tau);
       text["cost"] = now.cost ? fill(now.cost[0], { points: now.cost[1], best: now.cost[2] }) : "";
     }
 
@@ -106,16 +114,15 @@
       for (let i = 0; i < 5; i++) {
         text[k + ".tick." + i] = fixed(25 * scale * i, scale > 0.2 ? 0 : 1) + "%";
       }
-      text[k + ".ratio"] = ratioText(here ? here.ratio : null, goal);
-      text[k + ".plain"] = ratioText(there ? there.ratio : null, goal);
-      verdict(k + ".verdict", here ? here.ratio : null, goal);
+      text[k + ".ratio"] = valueText(here ? here.ratio : null, goal);
+      text[k + ".plain"] = valueText(there ? there.ratio : null, goal);
+      verdict(k + ".verdict", here, goal);
       mark[k + ".decides"] = { "data-state": now.worst === k ? "on" : "off" };
-      const highest = here && model.groups.length ? here.rate[here.high] : null;
-      const line = highest === null ? 0 : goal * highest, end = scaled(line, 0, scale);
+      const [start, slope] = (here && here.floor) || [0, 0];
+      const line = start + slope * goal, end = scaled(line, 0, scale);
       mark[k + ".floor"] = { x1: end, x2: end, width: end, ...(line > 0 ? VISIBLE : HIDDEN) };
       const known = here && here.ratio !== null;
-      text[k + ".floor"] =
-        known ? fill("floor", { share: fixed(100 * goal, 0), rate: percent(line) }) : "";
+      text[k + ".floor"] = known ? fill("floor", { rate: percent(line) }) : "";
       text[k + ".extremes"] = known ? fill("extremes", {
         low: model.groups[here.low],
         lowest: percent(here.rate[here.low]),
@@ -206,7 +213,7 @@
       for (const name in found) element.setAttribute(name, found[name]);
     }
     slider.setAttribute("aria-valuetext", text["spoken"]);
-    back.disabled = Math.abs(goal - model.tau) < 1e-9;
+    back.disabled = isOwn(goal);
     if (!speak) return;
     // A screen reader hears where the slider came to rest, not every step of the way.
     clearTimeout(waiting);

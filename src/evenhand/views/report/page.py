@@ -20,8 +20,6 @@ from evenhand.views.formats import (
     listed,
     percent,
     quoted,
-    ratio_text,
-    tau_text,
     thousands,
 )
 from evenhand.views.report.drawings import (
@@ -38,7 +36,6 @@ from evenhand.views.report.phrases import (
     PROMISES,
     SELECTION_WORDS,
     SLIDER_PROMISES,
-    TILE_NOTES,
     WEIGHTS_OF_MANY,
     WEIGHTS_OF_TWO,
 )
@@ -54,11 +51,10 @@ from evenhand.views.report.words import (
     small_groups_sentence,
     useless_sentence,
 )
+from evenhand.views.targets import words_of
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
 LONGEST_NAME = 160
-# Targets in the table of answers.
-ROUND_TARGETS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 _BIDI = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
 
 
@@ -87,10 +83,11 @@ def render(summary: dict[str, Any]) -> str:
     start, slider = _start(model), _slider(model)
     texts, marks = live(model, model["tau"], start)
     how = how_chosen(summary)
-    values = {
-        "tau": tau_text(model["tau"]),
-        "sure": _sure(summary),
-        "bound": ratio_text(summary["reached"].get("bound"), model["tau"]),
+    words, confidence = words_of(model), summary["asked"]["confidence"]
+    values = model["words"] | {
+        "tau": words.level(model["tau"]),
+        "sure": f"{100 * confidence:g}%" if isinstance(confidence, float) else "",
+        "bound": words.text(summary["reached"].get("bound"), model["tau"]),
     }
     page, css, js = _assets()
     return page.render(
@@ -107,7 +104,7 @@ def render(summary: dict[str, Any]) -> str:
         slider=slider,
         weight_words=WEIGHTS_OF_MANY if len(summary["labels"]) > 2 else WEIGHTS_OF_TWO,
         weights=[weights_drawing(table) for table in summary["weights"]],
-        curves=curves_drawing(summary["curves"]),
+        curves=curves_drawing(summary["curves"], model["words"]),
         limits=limits(summary, titles),
         useless=useless_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
@@ -123,7 +120,7 @@ def render(summary: dict[str, Any]) -> str:
         js=Markup(js),  # noqa: S704 - ours
         policy=_policy(css, js),
         data=script_json(_script_data(model, slider["step"])),
-        tau_text=tau_text,
+        words=words,
         thousands=thousands,
         percent=percent,
         fixed=fixed,
@@ -199,14 +196,9 @@ def _text(texts: dict[str, str], name: str, tag: str, cls: str) -> Markup:
 
 
 def _attributes(marks: dict[str, dict[str, str]], name: str) -> Markup:
-    found = [Markup('data-m="{}"').format(name)]
-    found += [Markup('{}="{}"').format(key, value) for key, value in marks[name].items()]
-    return Markup(" ").join(found)
-
-
-def _sure(summary: dict[str, Any]) -> str:
-    sure = summary["asked"]["confidence"]
-    return percent(sure) if isinstance(sure, float) else ""
+    attributes = [Markup('data-m="{}"').format(name)]
+    attributes += [Markup('{}="{}"').format(key, value) for key, value in marks[name].items()]
+    return Markup(" ").join(attributes)
 
 
 def _start(model: dict[str, Any]) -> str | None:
@@ -247,22 +239,23 @@ def _tiles(
         return []
 
     def tile(label: str, value: str, before: str, **more: Any) -> dict[str, Any]:
-        look = {"note": "", "state": "", "share": None}
+        look = {"note": "", "state": "", "share": None, "when": "before"}
         return {"label": label, "value": value, "before": before if was else ""} | look | more
 
-    tau, ratio, worst = model["tau"], now["ratio"], now["worst"]
-    state, old = state_of(ratio, tau), was or UNKNOWN
+    tau, ratio, worst, words = model["tau"], now["ratio"], now["worst"], words_of(model)
+    state, old, parity = state_of(now), was or UNKNOWN, words.parity
     alike = all(part["share"] == 1 for part in model["spec"])
-    scale = "lowest to highest group" if alike else "on the scale of the strictest target"
+    scale = "between lowest and highest group" if alike else "on the scale of the strictest target"
+    note = {"target": words.level(tau)} | model["words"]
     tiles = [
         tile(
-            f"Ratio, {scale}",
-            ratio_text(ratio, tau),
-            ratio_text(old["ratio"], tau),
-            note=TILE_NOTES[state].format(tau_text(tau)),
+            f"{words.name.capitalize()} {scale}",
+            words.text(ratio, tau),
+            words.text(old["ratio"], tau),
+            note=fill_in(PHRASES[f"verdict.{state}"], note),
             state=state,
-            share=None if ratio is None else scaled(ratio, 0, 1),
-            goal=scaled(tau, 0, 1),
+            share=None if ratio is None else scaled(ratio, parity - 1, parity),
+            goal=scaled(tau, parity - 1, parity),
         ),
         tile(
             "Accuracy: answers that match the table",
@@ -274,19 +267,21 @@ def _tiles(
         j = now["rates"][worst][end]
         before, after = (of["rates"][worst]["rate"][j] if of else None for of in (was, now))
         label = f"{titles[worst]['title']}, {word} group"
-        tiles.append(tile(label, percent(after), percent(before), note=summary["groups"][j]))
+        # Another group may have been the lowest or the highest before.
+        same = {"note": summary["groups"][j], "when": "this group before"}
+        tiles.append(tile(label, percent(after), percent(before), **same))
     return tiles
 
 
 def _slider(model: dict[str, Any]) -> dict[str, str]:
     """Give the slider's range and step."""
-    tau = model["tau"]
+    tau, parity = model["tau"], words_of(model).parity
     least = min([tau, *(p["reach"] for p in model["points"] if p["reach"] is not None)])
     fine = abs(100 * tau - floor(100 * tau + 0.5)) > 1e-9
     exact = abs(1000 * tau - floor(1000 * tau + 0.5)) < 1e-9
     return {
-        "min": f"{max(floor(20 * least + 1e-9) / 20, 0.0):g}",
-        "max": "1",
+        "min": f"{max(floor(20 * least + 1e-9) / 20, parity - 1):g}",
+        "max": f"{parity:g}",
         "step": ("0.001" if exact else "any") if fine else "0.01",
         "value": f"{tau:.10g}",
     }
@@ -297,7 +292,8 @@ def _script_data(model: dict[str, Any], step: str) -> dict[str, Any]:
     per_unit, points, n = {"0.01": 100, "0.001": 1000}.get(step), model["points"], model["n_points"]
     if per_unit is None or not n:
         return model
-    targets = (i / per_unit for i in range(per_unit + 1))
+    first = round(per_unit * (words_of(model).parity - 1))
+    targets = (i / per_unit for i in range(first, first + per_unit + 1))
     kept = {model["chosen"], *(point_at(model, tau)[0] for tau in targets)} - {None}
     order = [i for i in range(len(points)) if i in kept]
     return model | {
@@ -311,13 +307,12 @@ def _answers(model: dict[str, Any], part: str | None) -> list[dict[str, Any]]:
     """Give the answer to each of some round targets, and to the one that was asked."""
     if not model["n_points"]:
         return []
-    low = float(_slider(model)["min"])
-    targets = sorted({t for t in ROUND_TARGETS if t > low} | {model["tau"]})
+    lowest = min((p["reach"] for p in model["points"] if p["reach"] is not None), default=0.0)
     return [
         {
             "saved": tau == model["tau"],
             "reached": point_at(model, tau)[1],
             "texts": live(model, tau, part)[0],
         }
-        for tau in targets
+        for tau in words_of(model).table_levels(lowest, model["tau"])
     ]

@@ -8,29 +8,30 @@ PHRASES = {
     "reached": "a model of this fit reaches {target}{sure}",
     "own.reached": "chosen for {target}, which it reaches {where}{sure}",
     "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
-    "off": "The shown model is too inaccurate for this chart ({accuracy}).",
+    "off": "The shown model is less accurate than this chart shows ({accuracy}).",
     "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
-    "relied": "; {reach} can be relied on",
-    # The bare ratio of some rows is not the verdict, which may ask for more.
+    "relied": "; {reach} or {better} can be relied on",
+    # The bare value among some rows is not the verdict, which may ask for more.
     "verdict.ok": "reaches the target of {target} on these rows",
-    "verdict.below": "below the target of {target} on these rows",
+    "verdict.below": "{missed} the target of {target} on these rows",
     "verdict.none": "cannot be computed",
     "between": "95% interval about {low} to {high}",
     "cost.less": "{points} points less accurate than plain logistic regression",
     "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
-    "at its best cut",
+    "at its most accurate cut",
     "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
-    "but not than at its best one",
+    "but not than at its most accurate one",
     "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
-    "cut, which need not be its best one",
+    "cut, which need not be its most accurate one",
     "cost.none": "as accurate as plain logistic regression",
     "span": "{low}–{high}%",
     "of": "{top} of {bottom}",
-    "floor": "{share}% of the highest rate is {rate}: every group should be to the right of it.",
+    "floor": "Dashed line: beside the highest rate, the target asks every other group for at least "
+    "{rate}.",
     "extremes": "Lowest: “{low}” with {lowest}. Highest: “{high}” with {highest}.",
     "alt": "{group}: before {before}, after {after}",
-    "spoken": "Target {target}: {verdict}. On {part}: ratio {ratio}, accuracy {accuracy}.",
-    "spoken.fitted": "Target {target}: {verdict}. Ratio {ratio}, accuracy {accuracy}.",
+    "spoken": "Target {target}: {verdict}. On {part}: {name} {ratio}, accuracy {accuracy}.",
+    "spoken.fitted": "Target {target}: {verdict}. {Name} {ratio}, accuracy {accuracy}.",
     "empty": "There is no model to choose from.",
 }
 
@@ -38,23 +39,23 @@ PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "te
 
 # What is promised, by how the point was chosen.
 PROMISES = {
-    "train": "The model was chosen on the rows it was fitted to. On new rows its ratio is often "
-    "lower: believe rows that it has not seen.",
-    "holdout": "The model was chosen on rows set aside before the fit. On new rows its ratio will "
-    "be above the target about as often as below it.",
+    "train": "The model was chosen on the rows it was fitted to. On new rows its {name} is often "
+    "worse: go by rows that it has not seen.",
+    "holdout": "The model was chosen on rows set aside before the fit. On new rows its {name} will "
+    "be {passed} the target about as often as {missed} it.",
     "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
-    "rows its ratio will be above the target about as often as below it.",
-    "confident": "The model was chosen so that its ratio in the population these rows were drawn "
+    "rows its {name} will be {passed} the target about as often as {missed} it.",
+    "confident": "The model was chosen so that its {name} in the population these rows were drawn "
     "from reaches the target with a probability of about {sure}. Test rows are a sample "
-    "themselves: among them the ratio can be below the target although it is above it in the "
-    "population.",
+    "themselves: among them the {name} can be {missed} the target although it is {passed} it in "
+    "the population.",
     "unsure": "No model of this fit reaches the target in the population with a probability of "
-    "about {sure}, so the one that comes nearest was kept. With that probability its ratio in the "
-    "population is {bound} or more, which is less than the target.",
+    "about {sure}, so the one that comes nearest was kept. With that probability its {name} in the "
+    "population is {bound} or {better}, which misses the target.",
     "certified": "The model was chosen by a test on rows set aside before the fit, so that its "
-    "ratio in the population these rows were drawn from can be promised.",
+    "{name} in the population these rows were drawn from can be promised.",
     "uncertified": "A test on rows set aside before the fit could not show that a model of this "
-    "fit reaches the target, so the fairest was kept. Nothing is known of its ratio on new rows "
+    "fit reaches the target, so the fairest was kept. Nothing is known of its {name} on new rows "
     "but what the figures here show.",
 }
 
@@ -69,8 +70,8 @@ SLIDER_PROMISES = {
     "train": "",
     "holdout": "",
     "crossfit": "",
-    "confident": "The probability is that of one target, named beforehand: whoever tries several "
-    "and keeps the best errs more often.",
+    "confident": "The probability holds for one target that was named beforehand. If several are "
+    "tried and the best is kept, it is lower.",
     "certified": "The promise is for {tau} only: a certificate needs its target named beforehand.",
 }
 SLIDER_PROMISES |= {
@@ -90,17 +91,11 @@ WEIGHTS_OF_MANY = (
     "answer rarer all the same."
 )
 
-TILE_NOTES = {
-    "ok": "reaches the target, {}, on these rows",
-    "below": "below the target, {}, on these rows",
-    "none": "cannot be computed",
-}
-
-# What the ratio does not say: a heading and a sentence each.
+# What the comparison does not say: a heading and a sentence each.
 SMALL_GROUPS, WEIGHTED_ROWS = "Small groups were not compared.", "Weighted rows."
 LIMITS = {
-    "Alike is not right.": "A ratio near 1 says that the groups get this answer about equally "
-    "often. It does not say that the answers are right, or that two similar people get the same "
+    "Alike is not right.": "Rates that are alike say that the groups get this answer about equally "
+    "often. They do not say that the answers are right, or that two similar people get the same "
     "one.",
     "One measure.": "Only the {rates} held level. Other rates can differ between the same groups; "
     "when the groups differ in the true answers, not all can be level at once.",

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._atomic import write_atomically
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.classifier import FairClassifier
 from evenhand.tables.groups import take_table_rows
 from evenhand.tables.pipeline import FairPipeline
@@ -57,10 +58,12 @@ def save_report(
     check_is_fitted(model)
     method = classifier.method
     if method.init == "zero" or method.noise:
-        raise ValueError(
+        raise InputError(
+            "report_without_plain_model",
             "a report compares with plain logistic regression, where a fit with init='optimum' and "
-            f"extra_column='ones' begins; this one has init={method.init!r} and "
-            f"extra_column={method.extra_column!r}."
+            "extra_column='ones' begins; this one has {init} and {extra_column}.",
+            init=Parameter("init", method.init),
+            extra_column=Parameter("extra_column", method.extra_column),
         )
     parts: list[tuple[Any, Any]] = [
         (X, np.asarray(y)),
@@ -70,10 +73,19 @@ def save_report(
         if labels is not None:
             kept = model.groups(table)[1]
             if len(labels) != len(kept):
-                raise ValueError(f"the table has {len(kept)} rows, its labels {len(labels)}.")
+                raise InputError(
+                    "labels_of_other_rows",
+                    "the table has {n_rows} rows, its labels {n}.",
+                    n_rows=len(kept),
+                    n=len(labels),
+                )
             unknown = set(labels.tolist()) - set(model.classes_.tolist())
             if unknown:
-                raise ValueError(f"the model does not know the label {min(unknown, key=str)!r}.")
+                raise InputError(
+                    "unknown_label",
+                    "the model does not know the label {label!r}.",
+                    label=min(unknown, key=str),
+                )
             parts[i] = (take_table_rows(table, kept), labels[kept])
     dropped = [{"reason": "without a group", "n": len(y) - len(parts[0][1])}]
     if y_test is not None:
@@ -91,12 +103,13 @@ def save_report(
         "command": "",
     }
     saved = with_facts(model, facts, train=parts[0], test=parts[1])
-    counts, found = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
+    counts, fitted = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
     # Of rows that were held out the frontier does not know.
-    if (found > counts).any() or (classifier.held_out_ is None and (found < counts).any()):
-        raise ValueError(
+    if (fitted > counts).any() or (classifier.held_out_ is None and (fitted < counts).any()):
+        raise InputError(
+            "not_the_fitted_rows",
             "these are not the rows that the pipeline was fitted to, or it was fitted with "
-            "weights; give the table and the labels that fit was given."
+            "weights; give the table and the labels that fit was given.",
         )
     page = render(summarise(saved)).encode()
     write_atomically(path, lambda file: file.write(page))

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.targets import reaches
 from evenhand.views.formats import (
     fill_in,
     fixed,
     listed,
     percent,
     quoted,
-    ratio_text,
-    tau_text,
     thousands,
 )
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
+from evenhand.views.targets import words_of
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ def sure_words(summary: dict[str, Any]) -> str:
     if asked["confidence"] == "certified":
         return " by a test"
     if asked["confidence"] is not None:
-        return f" with a confidence of about {percent(asked['confidence'])}"
+        return f" with a confidence of about {100 * asked['confidence']:g}%"
     return ""
 
 
@@ -54,8 +54,8 @@ MONTHS = (
 def answer(target: str, labels: list[str]) -> str:
     """Name an answer, such as “income” = “>50K”; of several, each counts."""
     named = listed([quoted(label) for label in labels], "or")
-    each = ", each of which counts" if len(labels) > 1 else ""
-    return f"{quoted(target)} = {named}{each}" if target else f"{named}{each}"
+    named += ", each of which counts" if len(labels) > 1 else ""
+    return f"{quoted(target)} = {named}" if target else named
 
 
 def date_words(text: str) -> str:
@@ -75,7 +75,7 @@ def plural(name: str) -> str:
 
 def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str, int | None]:
     """Say in words what a rate counts, and about which label it is, if about one."""
-    every = set(product(range(len(labels)), range(len(labels))))
+    cells_of_all = set(product(range(len(labels)), range(len(labels))))
     top = {(y, p) for y, p in part["numerator"]}
     bottom = {(y, p) for y, p in part["denominator"]}
     true = f"true {quoted(target)}" if target else "label"
@@ -96,24 +96,24 @@ def describe(part: dict[str, Any], labels: list[str], target: str) -> tuple[str,
 
     # The last label first: of two that is the favourable one.
     order = list(reversed(range(len(labels))))
-    of = "Of all rows of the group" if bottom == every else ""
+    of = "Of all rows of the group" if bottom == cells_of_all else ""
     if not of:
-        found = [words for c in order for cells, words in sides(every, c) if cells == bottom]
-        of = f"Of the group's rows {found[0]}" if found else ""
+        whose = [words for c in order for cells, words in sides(cells_of_all, c) if cells == bottom]
+        of = f"Of the group's rows {whose[0]}" if whose else ""
     if not of:
         return "", None
-    if top == {(y, p) for y, p in bottom if y == p} and bottom == every:
+    if top == {(y, p) for y, p in bottom if y == p} and bottom == cells_of_all:
         return f"{of}, the share predicted rightly", None
-    told = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
-    return (f"{of}, the share {told[0][0]}", told[0][1]) if told else ("", None)
+    shares = [(words, c) for c in order for cells, words in sides(bottom, c) if cells == top]
+    return (f"{of}, the share {shares[0][0]}", shares[0][1]) if shares else ("", None)
 
 
 def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> list[Any]:
     """Title and explanation of each rate; the label is named where names alone do not tell."""
-    found = [describe(part, labels, target) for part in parts]
+    described = [describe(part, labels, target) for part in parts]
     names = [part["name"].replace("_", " ") for part in parts]
     out = []
-    for name, (words, about) in zip(names, found, strict=True):
+    for name, (words, about) in zip(names, described, strict=True):
         several = names.count(name) > 1 and about is not None
         title = f"{name[:1].upper()}{name[1:]}" + (
             f" of {quoted(labels[about])}" if several and about is not None else ""
@@ -122,28 +122,20 @@ def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> 
     return out
 
 
-def fraction_words(tau: float) -> str:
-    """Say what a target asks for."""
-    if tau >= 1:
-        return "all alike"
-    share = "four fifths" if abs(tau - 0.8) < 1e-9 else f"{fixed(100 * tau, 0)}%"
-    return f"the lowest at least {share} of the highest"
-
-
 def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     """Say what was asked."""
-    asked, tau = summary["asked"], summary["tau"]
+    asked, words, level = summary["asked"], words_of(summary), summary["tau"]
     rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
     by = listed([quoted(name) for name in asked["sensitive"]])
     groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
-    each = sorted(set(asked["taus"]))
-    if len(each) > 1:
+    if len(set(asked["taus"])) > 1:
         goals = [
-            f"{tau_text(t)} for {notion.replace('_', ' ')}"
+            f"{words.level(t)} for {notion.replace('_', ' ')}"
             for notion, t in zip(asked["notions"], asked["taus"], strict=False)
         ]
-        return f"{groups}, the lowest over the highest at least {listed(goals)}."
-    return f"{groups}, {fraction_words(tau)} (target τ\u00a0=\u00a0{tau_text(tau)})."
+        return f"{groups}, with the {words.name} to reach {listed(goals)}."
+    goal = f"target {words.symbol}\u00a0=\u00a0{words.level(level)}"
+    return f"{groups}, {words.demand(level)} ({goal})."
 
 
 def reached_sentences(
@@ -159,22 +151,22 @@ def reached_sentences(
     regression and of that at its best cut, on the part that is neither fitted to nor chosen on,
     of so many ``rows``; None without one.
     """
-    got, tau = summary["reached"], summary["tau"]
+    got, words, tau = summary["reached"], words_of(summary), summary["tau"]
     rate, where = got["rate"], got["where"]
     start = "Reached" if got["feasible"] else "Not reached"
     if got["feasible"] and summary.get("unlabelled"):
         start += f" among rows that have a {quoted(summary['asked']['label'])}"
     unsure = how_chosen(summary) == "unsure" and rate is not None and got.get("bound") is not None
     if unsure:
-        start += _with_confidence(summary)
+        start += sure_words(summary)
         first = (
-            f"the ratio is {ratio_text(rate, tau)} {where}, of which "
-            f"{ratio_text(got['bound'], tau)} can be relied on; the target is {tau_text(tau)}"
+            f"the {words.name} is {words.text(rate, tau)} {where}, and can be relied on to be "
+            f"{words.text(got['bound'], tau)} or {words.better}; the target is {words.level(tau)}"
         )
     elif rate is None:
-        first = f"no model with a ratio was found {where}"
+        first = f"no model with a {words.name} was found {where}"
     else:
-        first = f"a ratio of {ratio_text(rate, tau)} {where}"
+        first = f"a {words.name} of {words.text(rate, tau)} {where}"
     state, badge = _verdict(summary, test, unsure)
     return {
         "start": start,
@@ -195,15 +187,15 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
         return "warn", "Reached among rows with a label, cannot be judged over all rows"
     badge = "Target reached" if feasible else "Target not reached"
     badge += ", with a certificate" * (feasible and summary["asked"]["confidence"] == "certified")
-    badge += _with_confidence(summary) if unsure else ""
+    badge += sure_words(summary) if unsure else ""
     state = "ok" if feasible else "bad"
     if test is None:
         badge += f" {where}" * feasible
     elif test["ratio"] is None:
         state, badge = ("warn", f"{badge} {where}") if feasible else (state, badge)
-    elif test["ratio"] >= summary["tau"] and not feasible:
+    elif test["reached"] and not feasible:
         state, badge = "warn", badge if unsure else f"Target not reached {where}"
-    elif test["ratio"] < summary["tau"] and feasible:
+    elif feasible and not test["reached"]:
         state, badge = "warn", f"Reached {where}, missed on the test rows"
     if feasible and summary.get("unlabelled"):
         badge += ", among rows with a label"
@@ -218,38 +210,37 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
 def _on_test_rows(
     summary: dict[str, Any], rows: str, test: dict[str, Any] | None, unsure: bool
 ) -> str:
-    """Go on after the ratio where the model was chosen: that on the test rows."""
-    tau = summary["tau"]
+    """Go on after the figure where the model was chosen: the one on the test rows."""
+    words = words_of(summary)
     if test is None:
         tested = any(part["key"] == "test" for part in summary["parts"])
         return "." if tested else ". There were no test rows, so this is all that is known."
     if test["ratio"] is None:
-        return f"; on the {rows} test rows the ratio cannot be computed."
-    ratio = ratio_text(test["ratio"], tau)
-    text = f"; on {rows} test rows the ratio is {ratio}" if unsure else ""
+        return f"; on the {rows} test rows the {words.name} cannot be computed."
+    ratio = words.text(test["ratio"], summary["tau"])
+    text = f"; on {rows} test rows the {words.name} is {ratio}" if unsure else ""
     text = text or f", {ratio} on {rows} test rows"
-    if test["ratio"] < tau:
-        return f"{text} – below the target there."
-    feasible = summary["reached"]["feasible"]
-    return text + (", where it reaches the target." if feasible else ", above the target.")
+    if not test["reached"]:
+        return f"{text} – {words.missed} the target there."
+    return f"{text}, where it reaches the target."
 
 
 def _chance_sentence(summary: dict[str, Any], test: dict[str, Any] | None) -> str:
-    """Say how uncertain the ratio on the test rows is."""
+    """Say how uncertain the comparison on the test rows is."""
     if test is None or test["ratio"] is None or not test["interval"]:
         return ""
-    tau, (low, high) = summary["tau"], test["interval"]
-    reached = summary["reached"]["feasible"] and test["ratio"] >= tau
-    if reached and summary["asked"]["confidence"] == "certified":
+    words, (low, high) = words_of(summary), test["interval"]
+    reach = [reaches(words.sign * end, summary["tau"]) for end in (low, high)]
+    if test["reached"] and how_chosen(summary) == "certified":
         end = "; the certificate rests on the held-out rows."
-    elif low < tau <= high:
-        end = ". The target lies inside it, so rows drawn anew could fall on the other side."
-    elif high < tau:
-        end = ", all of it below the target: this is not chance."
+    elif len(set(reach)) > 1:
+        end = ". The target lies inside it, so another sample could fall on the other side."
+    elif not all(reach):
+        end = f", all of it {words.missed} the target: more than chance explains."
     else:
-        end = ", all of it above the target."
+        end = f", all of it {words.passed} the target."
     return (
-        f"The ratio on the test rows is uncertain: 95% interval about {fixed(low, 2)} to "
+        f"The {words.name} on the test rows is uncertain: 95% interval about {fixed(low, 2)} to "
         f"{fixed(high, 2)}{end}"
     )
 
@@ -271,22 +262,21 @@ def _cost_sentence(
         return cost
     cost += (
         " Plain logistic regression, which does not look at fairness, is right for "
-        f"{percent(before['accuracy'])} and {_has_ratio(before['ratio'], summary['tau'])}"
+        f"{percent(before['accuracy'])} and {_has_value(summary, before)}"
     )
     if best and best["accuracy"] is not None:
         cost += (
-            f"; with the cut that suits it best it is right for {percent(best['accuracy'])} and "
-            f"{_has_ratio(best['ratio'], summary['tau'])}"
+            "; at the cut (score threshold) that is most accurate on the training rows it is right "
+            f"for {percent(best['accuracy'])} and {_has_value(summary, best)}"
         )
     return f"{cost}."
 
 
-def _with_confidence(summary: dict[str, Any]) -> str:
-    return f" with a confidence of about {summary['asked']['confidence']:g}"
-
-
-def _has_ratio(ratio: float | None, tau: float) -> str:
-    return "has no ratio" if ratio is None else f"has a ratio of {ratio_text(ratio, tau)}"
+def _has_value(summary: dict[str, Any], figure: dict[str, Any]) -> str:
+    words, value = words_of(summary), figure["ratio"]
+    if value is None:
+        return f"has no {words.name}"
+    return f"has a {words.name} of {words.text(value, summary['tau'])}"
 
 
 def small_groups_sentence(summary: dict[str, Any]) -> str:
@@ -294,12 +284,13 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
     small = summary.get("not_compared")
     if not small:
         return ""
-    n = len(small["groups"])
+    n, words = len(small["groups"]), words_of(summary)
     groups = [f"{quoted(group)} ({thousands(rows)})" for group, rows in small["groups"].items()]
     shown = groups if n <= 8 else [*groups[:7], f"{n - 7} more"]
-    start = "1 group is" if n == 1 else f"{n} groups are"
+    start = "1 group has" if n == 1 else f"{n} groups have"
+    compared = "is not compared" if n == 1 else "are not compared"
     least = small["min_group_size"]
-    text = [f"{start} not compared, for fewer than {least} training rows: {listed(shown)}."]
+    text = [f"{start} fewer than {least} training rows and {compared}: {listed(shown)}."]
     whose, who = ("its rows", "it") if n == 1 else ("their rows together", "them together")
     titles = rate_titles(summary["rate"]["parts"], summary["labels"], "")
     names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
@@ -315,14 +306,14 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
     if 0 < len(rates) <= MOST_RATES:
         text.append(f"The saved model's {rate} among {whose}: {listed(rates)}.")
     changed = [
-        f"{ratio_text(part['ratio'], summary['tau'])} on the {part['title']}"
+        f"{words.text(part['ratio'], summary['tau'])} on the {part['title']}"
         for part in small["parts"]
         if part["changes"]
     ]
     if changed:
         text.append(
-            f"With {who} as one more group the ratio would be {listed(changed)}: the target would "
-            "be missed there."
+            f"With {who} as one more group the {words.name} would be {listed(changed)}: the target "
+            "would be missed there."
         )
     return " ".join(text)
 
@@ -333,22 +324,23 @@ def again_sentence(summary: dict[str, Any]) -> str:
     earlier, delta = asked.get("earlier_taus") or [], asked["delta"]
     if not earlier or delta is None or not summary["reached"]["feasible"]:
         return ""
-    wrong = min((len(earlier) + 1) * delta, 1.0)
+    words, wrong = words_of(summary), min((len(earlier) + 1) * delta, 1.0)
     return (
-        f"The same rows were tested for τ = {listed([tau_text(t) for t in earlier])} before: that "
-        f"one of these promises is wrong has a probability of up to {percent(wrong)}, not "
-        f"{percent(delta)}. The full promise is for a target named beforehand."
+        f"The same rows were tested for {words.symbol} = "
+        f"{listed([words.level(t) for t in earlier])} before: the probability that one of these "
+        f"promises is wrong is up to {percent(wrong)}, not {percent(delta)}. The full promise is "
+        "for a target named beforehand."
     )
 
 
 def useless_sentence(summary: dict[str, Any]) -> str:
     """Say so if one answer to everybody is more often right than the saved model."""
-    found = summary.get("saved") or {"counts": {}}
-    known = [part for part in summary["parts"] if found["counts"].get(part["key"])]
-    if not known:
+    counts_of = (summary.get("saved") or {"counts": {}})["counts"]
+    counted = [part for part in summary["parts"] if counts_of.get(part["key"])]
+    if not counted:
         return ""
-    part = known[-1]
-    counts = np.asarray(found["counts"][part["key"]], dtype=float)
+    part = counted[-1]
+    counts = np.asarray(counts_of[part["key"]], dtype=float)
     labels = counts.sum(axis=(0, 2))
     right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
     if not right < labels[most]:
@@ -362,7 +354,7 @@ def useless_sentence(summary: dict[str, Any]) -> str:
 
 
 def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
-    """Say what the ratio does not say: a heading and a sentence each."""
+    """Say what the comparison does not say: a heading and a sentence each."""
     rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]
     small = summary["data"]["small_groups"]
     n = sum(small.values())

@@ -8,9 +8,10 @@ from evenhand.views.terminal.models import (
     show_proportion,
     show_training,
 )
-from evenhand.views.terminal.screen import say_notes, say_written, show_use
+from evenhand.views.terminal.screen import Screen, say_notes, say_written, show_use
 
 __all__ = [
+    "Screen",
     "say_notes",
     "say_written",
     "show_audit",

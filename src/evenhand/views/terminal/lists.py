@@ -7,17 +7,19 @@ from typing import Any
 
 import pandas as pd
 
+from evenhand.core.errors import Parameter
 from evenhand.views.formats import NONE
-from evenhand.views.terminal.screen import Grid, Screen, ratio_cell, short
+from evenhand.views.targets import words_of
+from evenhand.views.terminal.screen import Grid, Screen, short
 
 
-def show_comparison(found: pd.DataFrame) -> None:
+def show_comparison(comparison: pd.DataFrame) -> None:
     """Show the means of a comparison, a table for each τ."""
     from evenhand.peers import summarize
 
-    screen, means = Screen(), summarize(found)
+    screen, means, words = Screen(), summarize(comparison), words_of(comparison.attrs)
     about = ("favourable_answer", "rows_dropped", "small_groups", "notes")
-    answer, dropped, small, notes = (str(found[c].iloc[0]) for c in about)
+    answer, dropped, small, notes = (str(comparison[c].iloc[0]) for c in about)
     screen.say(f"favourable answer: {short(answer, 100)}", "bold")
     if dropped:
         screen.say(f"left out: {short(dropped, 400)}", "dim")
@@ -30,29 +32,30 @@ def show_comparison(found: pd.DataFrame) -> None:
     if notes:
         screen.say(f"note: {short(notes, 1000)}", "yellow")
     for tau, part in means.groupby("tau"):
-        title = f"τ = {tau:g}, test data"
-        table = Grid("method", "accuracy", "rate", "met", "seconds", title=title)
+        title = f"{words.goal(tau)}, test data"
+        table = Grid("method", "accuracy", words.name, "met", "seconds", title=title)
         for row in part.itertuples():
             name = f"{row.method}{' †' if row.needs_group else ''}"
             if row.error:
                 table.row(name, NONE, NONE, NONE, "")
                 continue
             met = f"{100 * row.met:.0f}%" if row.met == row.met else NONE
-            rate = ratio_cell(row.rate, tau)
+            rate = words.text(row.rate, tau)
             table.row(name, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
         screen.print(table)
     screen.say(
-        "met: share of splits whose test rate reaches τ. †: needs the group to predict. Every "
-        "method is chosen by its rate on the training part alone; a τ that holds more often needs "
-        "a margin (train --confidence).",
+        f"met: share of the splits in which the {words.name} on test data reaches {words.symbol}. "
+        f"†: needs the group to predict. Every method is chosen by its {words.name} on the "
+        f"training part alone; for a {words.symbol} that is met more often, train with a margin "
+        f"({screen.spell(Parameter('confidence', 0.9))}).",
         "dim",
     )
     bad = means[means["ineligible"] != ""]
     for (name, share, why), part in bad.groupby(["method", "eligible", "ineligible"], sort=False):
         taus = ", ".join(f"{tau:g}" for tau in part["tau"])
         screen.say(
-            f"{name}, τ = {taus}: in {100 * (1 - share):.0f}% of the splits its answers count as "
-            f"none and τ as not met, because {short(why, 120)}.",
+            f"{name}, {words.symbol} = {taus}: in {100 * (1 - share):.0f}% of the splits its "
+            f"answers do not count and {words.symbol} is not met, because {short(why, 120)}.",
             "yellow",
         )
     for error, part in means[means["error"] != ""].groupby("error", sort=False):
@@ -60,12 +63,12 @@ def show_comparison(found: pd.DataFrame) -> None:
         screen.say(f"left out: {names}: {short(str(error), 200)}", "yellow")
 
 
-def show_datasets(listed: Sequence[dict[str, Any]]) -> None:
+def show_datasets(datasets: Sequence[dict[str, Any]]) -> None:
     """Show the datasets."""
     words = ("label", "sensitive", "what it is")
     table = Grid("name", "rows", *words, left=words)
-    for d in listed:
-        title = d["title"] if d["inside"] else f"{d['title']} (fetched once)"
+    for d in datasets:
+        title = d["title"] if d["inside"] else f"{d['title']} (downloaded once)"
         table.row(d["name"], f"{d['rows']:,}", d["label"], ", ".join(d["sensitive"]), title)
     Screen().print(table)
     Screen().say("evenhand train --demo adult needs no file.", "dim")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 from rich.text import Text
 
+from evenhand.core.errors import Parameter
 from evenhand.core.rates import overall_accuracy
 from evenhand.views.formats import percent
 from evenhand.views.report.left_out import (
@@ -23,13 +24,12 @@ from evenhand.views.report.words import (
     small_groups_sentence,
     useless_sentence,
 )
-from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, ratio_cell, short
-from evenhand.workflow.summary import rate_of
+from evenhand.views.targets import words_of
+from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
+from evenhand.workflow.summary import target_of
 
 # What plain logistic regression is called at the cut that is best on the training rows.
 BEST_CUT = "plain, best cut"
-# Targets that a frontier is read at.
-TARGETS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
 # Marks of the direction of writing, which the report's words have around names.
 NO_MARKS = dict.fromkeys(map(ord, "\u2068\u2069"))
 
@@ -37,17 +37,13 @@ NO_MARKS = dict.fromkeys(map(ord, "\u2068\u2069"))
 def figures_of(
     summary: dict[str, Any], counts: Any
 ) -> tuple[float, list[float], list[NDArray[Any]]]:
-    """Accuracy, and of each rate of the summary the groups' ratio and values, of counts."""
+    """Accuracy, and of each rate of the summary the groups' comparison and values, of counts."""
     c = np.asarray(counts, dtype=float)
     compared = c[: len(summary["groups"])]
-    parts = rate_of(summary).components
-    ratios = [float(part.ratio(compared)) for part in parts]
-    return float(overall_accuracy(c)), ratios, [part.per_group(compared) for part in parts]
-
-
-def _rate_taus(summary: dict[str, Any]) -> list[float]:
-    """Target of each rate."""
-    return [summary["tau"] * part["share"] for part in summary["rate"]["parts"]]
+    targets = target_of(summary).components
+    values = [float(target.value(compared)) for target in targets]
+    rates = [target.rate.components[0].per_group(compared) for target in targets]
+    return float(overall_accuracy(c)), values, rates
 
 
 def _notion_taus(summary: dict[str, Any]) -> list[tuple[str, float]]:
@@ -73,21 +69,24 @@ def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: s
         ends = [values.min(), values.max()] if wide else values.tolist()
         return [percent(v if v == v else None) for v in ends]
 
-    taus, names = _rate_taus(summary), _rate_names(summary)
-    if len(taus) == 1:
-        title = f"{where} ({names[0]} of each group)"
-        table = Grid("", "accuracy", summary["rate"]["name"], *groups, title=title)
+    targets, names, words = target_of(summary).components, _rate_names(summary), words_of(summary)
+    if len(targets) == 1:
+        title = f"{where} ({names[0]} of each group, and their {words.name})"
+        table = Grid("", "accuracy", words.name, *groups, title=title)
         for name, accuracy, ratios, values in figures:
-            table.row(name, f"{accuracy:.4f}", ratio_cell(ratios[0], taus[0]), *shown(values[0]))
+            ratio = words.text(ratios[0], targets[0].level)
+            table.row(name, f"{accuracy:.4f}", ratio, *shown(values[0]))
         if table.fits():
             return table
     # A row for each group: there is room for any number of them.
-    table = Grid("", "τ", *(name for name, *_ in figures), title=where)
+    table = Grid("", words.symbol, *(name for name, *_ in figures), title=where)
     table.row("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures))
-    for k, (name, tau) in enumerate(zip(names, taus, strict=True)):
-        ratios = [ratios[k] for _, _, ratios, _ in figures]
-        cells = [Text(ratio_cell(r, tau), style="" if r >= tau else "red") for r in ratios]
-        table.row(f"{name}, ratio", f"{tau:.4g}", *cells)
+    for k, (name, target) in enumerate(zip(names, targets, strict=True)):
+        cells = [
+            Text(words.text(r[k], target.level), style="" if target.reached(r[k]) else "red")
+            for _, _, r, _ in figures
+        ]
+        table.row(f"{name}, {words.name}", words.level(target.level), *cells)
         columns = [shown(values[k]) for *_, values in figures]
         for group, *rates in zip(groups, *columns, strict=True):
             table.row(f"  {group}", "", *rates, style="dim")
@@ -104,18 +103,18 @@ def _classifiers(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
             rows.append((BEST_CUT, best["counts"][key]))
     if key in summary["saved"]["counts"]:
         several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
-        name = "evenhand" if several else f"evenhand, τ = {summary['tau']:g}"
+        name = "evenhand" if several else f"evenhand, {words_of(summary).goal(summary['tau'])}"
         rows.append((name, summary["saved"]["counts"][key]))
     return rows
 
 
 def _sentence(summary: dict[str, Any]) -> Text:
     """Say whether the targets are reached."""
-    reached, goals = summary["reached"], _notion_taus(summary)
+    reached, goals, words = summary["reached"], _notion_taus(summary), words_of(summary)
     label = short(summary["asked"]["label"], 30)
     chosen = f", among rows that have a {label}" if summary.get("unlabelled") else ""
     chosen += ", but NOT over all rows" if missed_over_all(summary) else ""
-    chosen += "; over all rows it cannot be told" if unknown_over_all(summary) else ""
+    chosen += "; over all rows it cannot be judged" if unknown_over_all(summary) else ""
     unsure = missed_over_all(summary) or unknown_over_all(summary)
     unsure = (
         unsure or (summary.get("not_compared") or {"changes_verdict": False})["changes_verdict"]
@@ -126,24 +125,24 @@ def _sentence(summary: dict[str, Any]) -> Text:
         return Text(text[0].upper() + text[1:] + ".", style=good if reached["feasible"] else "red")
     alike = len({tau for _, tau in goals}) == 1
     if alike:
-        what = f"τ = {summary['tau']:g} for {' and '.join(name for name, _ in goals)} is"
-        rate = f": {ratio_cell(reached['rate'], summary['tau'])}"
+        what = f"{words.goal(summary['tau'])} for {' and '.join(name for name, _ in goals)} is"
+        rate = f": the {words.name} is {words.text(reached['rate'], summary['tau'])}"
     else:
-        what = " and ".join(f"τ = {tau:.4g} for {name}" for name, tau in goals) + " are"
+        what = " and ".join(f"{words.goal(tau)} for {name}" for name, tau in goals) + " are"
         # Of several targets the rate is on the scale of the strictest.
         share = None if reached["rate"] is None else reached["rate"] / summary["tau"]
-        rate = f": one ratio is at {percent(share)} of its target"
+        rate = f": one {words.name} is at {percent(share)} of its target"
     sure = _sure(summary)
     if sure and alike:
         who = f"among people whose {label} is known" if chosen else "in the population"
-        rate += f", and {ratio_cell(reached['bound'], summary['tau'])} or more {who}"
+        rate += f", and {words.text(reached['bound'], summary['tau'])} or {words.better} {who}"
     if reached["feasible"]:
         text = f"{what} reached {reached['where']}{sure}{chosen}{rate if alike else ''}."
         return Text(text, style=good)
     if reached["rate"] is None:
-        rate = ": no model has a ratio"
+        rate = f": no model has a {words.name}"
     elif alike:
-        rate = rate.replace(": ", ": the nearest is ", 1)
+        rate = rate.replace(": the", ": the nearest", 1)
     return Text(f"{what} NOT reached {reached['where']}{sure}{rate}.", style="bold red")
 
 
@@ -214,8 +213,12 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
         rows.remove(best)
         screen.print(_points_table(summary, rows, where))
         accuracy, ratios, _ = figures_of(summary, best[1])
-        shown = ", ".join(map(ratio_cell, ratios, _rate_taus(summary)))
-        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, ratio {shown}", "dim")
+        words, targets = words_of(summary), target_of(summary).components
+        shown = ", ".join(words.text(r, t.level) for r, t in zip(ratios, targets, strict=True))
+        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {words.name} {shown}", "dim")
+    best = (summary["plain"] or {}).get("best_cut")
+    if best is not None and best["cut"] != 0:
+        screen.say("Best cut: the score threshold that is most accurate on training rows.", "dim")
     warn_of_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
@@ -228,8 +231,9 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
 def show_proportion(summary: dict[str, Any]) -> None:
     """Say what became of the targets of several notions when one was given."""
     if len({tau for _, tau in _notion_taus(summary)}) > 1:
-        tau = f"--tau {summary['tau']:g}"
-        Screen().say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
+        screen = Screen()
+        tau = screen.spell(Parameter("tau", summary["tau"]))
+        screen.say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
 
 
 def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
@@ -237,26 +241,28 @@ def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
     counts = summary["saved"]["counts"].get("test")
     if counts is None:
         return
-    ratios, taus = figures_of(summary, counts)[1], _rate_taus(summary)
-    names = _rate_names(summary) if len(taus) > 1 else [""]
-    named = [f"the {name} ratio" if name else "the ratio" for name in names]
+    ratios, words = figures_of(summary, counts)[1], words_of(summary)
+    targets = target_of(summary).components
+    names = [f"{name} " for name in _rate_names(summary)] if len(targets) > 1 else [""]
+    named = [f"the {name}{words.name}" for name in names]
     unknown = [what for what, ratio in zip(named, ratios, strict=True) if ratio != ratio]
     if unknown:
         screen.say(f"On the test rows {' and '.join(unknown)} cannot be computed.", "yellow")
     below = [
-        f"{what} is {ratio_cell(ratio, tau)}, below τ = {tau:.4g}"
-        for what, ratio, tau in zip(named, ratios, taus, strict=True)
-        if ratio < tau
+        f"{what} is {words.text(ratio, target.level)}, {words.missed} {words.goal(target.level)}"
+        for what, ratio, target in zip(named, ratios, targets, strict=True)
+        if ratio == ratio and not target.reached(ratio)
     ]
     if below and summary["reached"]["feasible"]:
         advice = (
             "The certificate is for the population that the rows were drawn from; a sample of it "
             "may be on the other side."
             if summary["asked"]["confidence"] == "certified"
-            else "Test rows are a sample themselves: a ratio that holds in the population is "
-            "sometimes below τ among them."
+            else f"Test rows are a sample themselves: a {words.name} that holds in the population "
+            f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else "--confidence 0.9, or certified, asks for a τ that holds on new rows."
+            else f"{screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
+            f"{words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
 
@@ -293,22 +299,25 @@ def show_frontier(summary: dict[str, Any]) -> None:
     screen, points, part = Screen(), summary["points"], summary["parts"][-1]
     _say_first(screen, summary)
     where = f"figures on {part['n']:,} {part['title']}"
-    screen.say(f"{short(summary['title'])}: {len(points)} points, {where}", "bold")
+    words, names = words_of(summary), _rate_names(summary)
+    compared = f" ({names[0]})" if len(names) == 1 else ""
+    screen.say(f"{short(summary['title'])}: {len(points):,} models; {where}", "bold")
     _say_unlabelled(screen, summary)
     if not points:
-        screen.say("No point is eligible: some group gets nearly the same answer everywhere.")
+        screen.say("No model is eligible: each gives some group nearly the same answer everywhere.")
     goals = _notion_taus(summary)
     alike = len({tau for _, tau in goals}) == 1
     screen.print(_frontier_table(summary, str(part["key"]), alike))
     if not alike:
         order = " / ".join(name for name, _ in goals)
-        screen.say(f"τ is that of {order}, always in this proportion.", "dim")
+        screen.say(f"{words.symbol} is given for {order}, always in this proportion.", "dim")
     if points:
         scale = "" if alike else ", on the scale of the strictest target"
-        highest = max(point["reach"] for point in points)
+        highest = words.sign * max(point["reach"] for point in points)
+        screen.say(f"{words.name.capitalize()}: {words.meaning}{compared}.", "dim")
         screen.say(
-            f"The points were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
-            f"target that one answers is {highest:.3f}{scale}. Bars do not start at 0.",
+            f"The models were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
+            f"target that one reaches is {highest:.3f}{scale}. Bars do not start at 0.",
             "dim",
         )
 
@@ -316,11 +325,13 @@ def show_frontier(summary: dict[str, Any]) -> None:
 def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     """Show what answers each target, with bars of the accuracy."""
     points, several = summary["points"], len(summary["rate"]["parts"]) > 1
-    names = [f"{n}, ratio" for n in _rate_names(summary)] if several else [summary["rate"]["name"]]
-    kept = "accuracy kept"
-    table = Grid("τ", "accuracy", *names, kept, left=[kept])
+    words, target = words_of(summary), target_of(summary)
+    names, bars = [words.name], "accuracy as a bar"
+    if several:
+        names = [f"{name}, {words.name}" for name in _rate_names(summary)]
+    table = Grid(f"target {words.symbol}", "accuracy", *names, bars, left=[bars])
     reach, rows = np.array([p["reach"] for p in points]), []
-    for tau in sorted({*TARGETS, summary["tau"]}):
+    for tau in words.table_levels(reach.min(initial=words.parity), target.level):
         i = int(np.searchsorted(reach, tau))
         if tau == summary["tau"]:
             rows.append((tau, True, *figures_of(summary, summary["saved"]["counts"][key])[:2]))
@@ -333,8 +344,8 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
         mark += ", not reached" * (is_saved and not summary["reached"]["feasible"])
         share = (accuracy - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
-        taus = [tau] if alike else [tau * t / summary["tau"] for _, t in _notion_taus(summary)]
-        goals = [tau * part["share"] for part in summary["rate"]["parts"]]
-        target = " / ".join(f"{t:.3g}" for t in taus)
-        table.row(target, f"{accuracy:.4f}", *map(ratio_cell, ratios, goals), bar)
+        taus = [tau] if alike else [tau * t / target.level for _, t in _notion_taus(summary)]
+        goals = [part.level for part in target.at(tau).components]
+        shown = map(words.text, ratios, goals)
+        table.row(" / ".join(f"{words.sign * t:.3g}" for t in taus), f"{accuracy:.4f}", *shown, bar)
     return table

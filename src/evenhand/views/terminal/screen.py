@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,18 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.core.rates import rate_text
-from evenhand.views.formats import NONE
+from evenhand.core.errors import Parameter
 from evenhand.workflow.labels import favourable_answer
 
 
 class Screen(Console):
-    """A terminal that never reads markup: what a table says is text, whatever brackets it has."""
+    """A terminal that never reads markup: what a table says is text, whatever brackets it has.
+
+    ``spell`` writes a parameter that a screen advises, in Python's spelling unless a command sets
+    its own.
+    """
+
+    spell: Callable[[Parameter], str] = str
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(markup=False, highlight=False, emoji=False, stderr=stderr)
@@ -103,11 +108,6 @@ def short(text: str, most: int = 60) -> str:
 def crossed(names: Sequence[str]) -> str:
     """Name the sensitive columns, whose values are crossed."""
     return " × ".join(short(name, 30) for name in names)
-
-
-def ratio_cell(value: float | None, tau: float = 0.0) -> str:
-    """Write a ratio so that it is seen on which side of τ it is."""
-    return NONE if value is None or value != value else rate_text(value, tau)
 
 
 def show_use(answer: str, group_use: str) -> None:
