@@ -48,7 +48,7 @@ SIZES = {"small": (100_000, 4, 3), "large": (1_000_000, 12, 6)}
 
 
 def make_table(n_rows, n_numbers, n_texts, seed=0):
-    """A table of numbers, texts, a sensitive column and a label that depends on all three."""
+    """Make a table of numbers, texts, a sensitive column and a label that depends on all three."""
     rng = np.random.default_rng(seed)
     sex = rng.random(n_rows) < 0.6
     columns, score = {}, 0.5 * sex - 0.8
@@ -76,7 +76,7 @@ def train(folder, *args):
     options = ["-o", str(Path(folder) / "trained.model"), "--json"]
     words = [sys.executable, "-c", PROGRAM, str(place), "train", *args, *options]
     begun = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)  # noqa: S603
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - begun

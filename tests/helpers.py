@@ -2,15 +2,18 @@
 
 import json
 import re
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 from evenhand import FairClassifier, Method
 from evenhand.cli.app import app
+from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.notions import NOTIONS
 from evenhand.engines.kernels import LIMITS
 
@@ -102,6 +105,35 @@ def run(*args, stdin=None):
 def words(text):
     """What a screen says, however it is wrapped."""
     return re.sub(r"\s+", " ", text)
+
+
+@contextmanager
+def raises(code, **data):
+    """Expect an InputError of this code about these things; its ``value`` is the error."""
+    with pytest.raises(InputError) as caught:
+        yield caught
+    assert_message(caught.value, code, data)
+
+
+@contextmanager
+def warns(code, **data):
+    """Expect an InputWarning of this code about these things, among whatever else is warned of."""
+    with pytest.warns(InputWarning) as caught:
+        yield caught
+    messages = [w.message for w in caught if getattr(w.message, "code", None) == code]
+    assert messages, f"no warning has the code {code!r}: {[str(w.message) for w in caught]}"
+    assert_message(messages[0], code, data)
+
+
+def assert_message(message, code, data):
+    """Compare a message's code and those of its data that are named; a message among them by code.
+
+    A parameter equals the pair of its name and value.
+    """
+    assert message.code == code, f"{message.code}: {message}"
+    given = {name: message.data.get(name, "(not in its data)") for name in data}
+    named = {name: getattr(value, "code", value) for name, value in given.items()}
+    assert named == data, f"{code}: {message}"
 
 
 class Page(HTMLParser):

@@ -236,7 +236,7 @@ def test_mostly_zeros_stay_sparse(tmp_path, here):
     for name in ("a", "b", "c"):
         frame[name] = random.choice([f"{name}{i}" for i in range(20)], len(frame))
     one, other = trained(frame, tmp_path, *ROLES, "--test-size", "0")
-    assert other.model[0].transformer_.sparse_output_
+    assert other.model[0].sparse_
     assert_alike(one, other)
 
 

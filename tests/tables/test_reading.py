@@ -14,8 +14,8 @@ from evenhand import load_model, save_model
 from evenhand.cli.app import app
 from evenhand.persist.archive import LIMITS
 from evenhand.persist.state import encoder_from
+from evenhand.tables.columns import NO_VALUE
 from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.parse import NO_VALUE
 from evenhand.tables.pipeline import fair_pipeline
 from evenhand.workflow.summary import summarise
 
@@ -245,7 +245,7 @@ class TestIdentifiersAndCodes:
         again = TableEncoder(kinds={"diag_3": "number"}).fit(table)
         assert again.plans_[2].kind == "number"
         part = TableEncoder()
-        part.fit_transform(table[:300], readings=encoder.readings_)
+        part.fit_transform(table[:300], formats=encoder.formats_)
         assert part.plans_[0].kind == "category"
 
     @pytest.mark.parametrize(

@@ -13,23 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact
 
+from evenhand.core.errors import InputError
 from evenhand.core.groups import group_codes, zero_one
 from evenhand.persist.model_file import SavedModel
+from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, check_words, listed, no_column
 from evenhand.tables.groups import (
     as_bins,
     bins_by_column,
     find_edges,
     group_values,
     known_groups,
-    take_table_rows,
-)
-from evenhand.tables.parse import (
-    BUILT_IN,
-    MissingWords,
-    as_frame,
-    check_words,
-    listed,
-    read_texts,
 )
 
 __all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
@@ -74,31 +67,39 @@ def label_values(
         Labels of the rows that have one, as whole numbers where all are written as such, else as
         text: 01 and 02 are codes. And which rows those are.
     """
-    frame = as_frame(X)
-    if label not in frame.columns:
-        raise ValueError(f"the table has no column {label!r}; it has {listed(frame.columns)}.")
-    texts = read_texts(frame[label], missing)
-    known = np.array([t is not None for t in texts])
+    table = as_table(X)
+    if label not in table.columns:
+        raise no_column(label, table.columns)
+    texts = table[label].as_text(missing)
+    known = texts.codes >= 0
     if not known.any():
-        raise ValueError(f"column {label!r} has no value in any row.")
-    values = texts[known].astype(str)
-    distinct = np.unique(values)
-    if len(distinct) < least:
-        raise ValueError(
-            f"column {label!r} has the value {str(distinct[0])!r} in every row; a label needs two."
+        raise InputError("empty_label", "column {column!r} has no value in any row.", column=label)
+    levels = texts.levels.tolist()
+    if len(levels) < least:
+        raise InputError(
+            "one_label",
+            "column {column!r} has the value {value!r} in every row; a label needs two.",
+            column=label,
+            value=levels[0],
         )
-    if len(distinct) > MOST_LABELS:
-        raise ValueError(
-            f"column {label!r} has {len(distinct):,} different values, such as "
-            f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+    if len(levels) > MOST_LABELS:
+        raise InputError(
+            "too_many_labels",
+            "column {column!r} has {n:,} different values, such as {values}; a label has a few (at "
+            "most {most}).",
+            column=label,
+            n=len(levels),
+            values=listed(sorted(levels), 3),
+            most=MOST_LABELS,
         )
+    values = np.array(levels)
     try:
-        written = {v: int(v) for v in distinct.tolist()}
+        numbers = [int(text) for text in levels]
     except ValueError:
-        return values, known
-    if any(str(number) != v for v, number in written.items()):
-        return values, known
-    return np.array([written[v] for v in values.tolist()]), known
+        numbers = []
+    if [str(number) for number in numbers] == levels:
+        values = np.array(numbers)
+    return values[texts.codes[known]], known
 
 
 def as_label(text: str, values: Sequence[Any], column: str, option: str) -> Any:
@@ -259,17 +260,27 @@ def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
 
 def fingerprint(X: Any) -> str:
     """Give a short mark of a table's values, which another table hardly has."""
-    frame = as_frame(X)
+    table = as_table(X)
     digest = hashlib.sha256()
-    for name in frame.columns:
-        try:
-            texts: Any = read_texts(frame[name])
-        except ValueError:  # lists or records, which may be in columns that are no inputs
-            texts = list(map(str, frame[name].to_list()))
-        values = pd.Series(texts, dtype=object)
+    for name in table.columns:
         digest.update(name.encode())
-        digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
+        try:
+            texts = table[name].as_text()
+        except InputError:  # lists or records, which may be in columns that are no inputs
+            values = pd.Series(list(map(str, table.frame[name].to_list())), dtype=object)
+            marks = pd.util.hash_pandas_object(values, index=False).to_numpy()
+        else:
+            marks = texts.spread(texts.on_levels("marks", _marks), NO_MARK)
+        digest.update(marks.tobytes())
     return digest.hexdigest()[:16]
+
+
+# How pandas marks a missing value.
+NO_MARK = np.iinfo(np.uint64).max
+
+
+def _marks(texts: list[str]) -> NDArray[np.uint64]:
+    return pd.util.hash_array(np.array(texts, dtype=object), categorize=False)
 
 
 def plain_number(value: Any) -> float | None:
@@ -357,9 +368,10 @@ def labelled_rows(
     ``several_groups`` says whether labels of one group alone are refused.
     """
     label, sensitive = str(columns.label), columns.sensitive
-    check_words(as_frame(X), [label, *sensitive], columns.missing)
+    X = as_table(X)
+    check_words(X, [label, *sensitive], columns.missing)
     groups, kept = columns.groups(X)
-    X = X if kept.all() else take_table_rows(X, kept)
+    X = X.take(kept)
     y, known = label_values(X, label, missing=columns.missing)
     if several_groups:
         check_labelled_groups(groups, known, columns)
@@ -368,6 +380,5 @@ def labelled_rows(
         {"reason": f"without a value in {label!r}", "n": int((~known).sum())}
         | whom_left_out(groups, known),
     ]
-    unlabelled = None if known.all() else take_table_rows(X, ~known)
-    X = X if known.all() else take_table_rows(X, known)
-    return X, y, [d for d in dropped if d["n"]], unlabelled
+    unlabelled = None if known.all() else X.take(~known)
+    return X.take(known), y, [d for d in dropped if d["n"]], unlabelled

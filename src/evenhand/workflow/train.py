@@ -14,8 +14,8 @@ from sklearn.base import clone
 from evenhand.core.groups import group_codes
 from evenhand.frontier.splits import split_rows
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.groups import bins_by_column, find_edges, group_values, take_table_rows
-from evenhand.tables.parse import as_frame, check_width
+from evenhand.tables.columns import as_table, check_width
+from evenhand.tables.groups import bins_by_column, find_edges, group_values
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import add_answers, rows_in_memory, with_counts
 from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows
@@ -59,7 +59,8 @@ def train_table(
 ) -> SavedModel:
     """As :func:`train`, with the settings in one record."""
     settings.check()
-    check_width(as_frame(X))
+    X = as_table(X)
+    check_width(X)
     X, y, dropped, unlabelled = labelled_rows(X, settings.columns)
     settings = replace(settings, bins=_edges_on_all_rows(X, settings))
     facts: dict[str, Any] = {
@@ -83,7 +84,7 @@ def train_table(
         dropped += left_out
     elif settings.test_size:
         X, y, X_test, y_test = _split(X, y, settings)
-    pipeline.fit(X, y, encoder__readings=look.readings_)
+    pipeline.fit(X, y, encoder__formats=look.formats_)
     saved = with_facts(pipeline, facts, train=(X, y), test=(X_test, y_test))
     if unlabelled is not None:
         _add_unlabelled(saved.facts, pipeline, unlabelled, ["train", "test"][: 1 + (test is None)])
@@ -147,7 +148,7 @@ def _split(
         )
     mask = np.zeros(len(y), dtype=bool)
     mask[held] = True
-    return take_table_rows(X, ~mask), y[~mask], take_table_rows(X, mask), y[mask]
+    return X.take(~mask), y[~mask], X.take(mask), y[mask]
 
 
 def _add_unlabelled(
@@ -163,7 +164,7 @@ def _add_unlabelled(
     known = numbers_or_none(model, groups) >= 0
     if not known.any():
         return
-    X = X if known.all() else take_table_rows(X, known)
+    X = X.take(known)
     try:
         # Any label will do: it is not looked at.
         rows = rows_in_memory(pipeline, X, np.full(known.sum(), model.fitted_.labels[0]))

@@ -29,9 +29,9 @@ from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import code_chunks
 from evenhand.models.inputs import CodedRows
 from evenhand.persist.model_file import SavedModel
+from evenhand.tables.columns import CellError, Table, as_table, check_words, refuse_words
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import find_edges, group_values
-from evenhand.tables.parse import CellError, as_frame, check_words, refuse_words
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import with_counts
 from evenhand.workflow.dask_pieces import Piece, draw_sample, read_piece
@@ -66,7 +66,8 @@ def train_pieces(
     settings.check()
     pipeline = _pipeline(settings)
     share = Share(settings.seed, 0.0, settings.test_size, True)
-    sample, held = draw_sample(pieces, settings.seed, share)
+    drawn, held = draw_sample(pieces, settings.seed, share)
+    sample = as_table(drawn)
     columns = _group_columns(sample, settings, pipeline)
     counts = _count(pieces, sample, columns)
     key, dropped, (groups, n_unlabelled) = make_key(counts, columns)
@@ -116,9 +117,7 @@ def _pipeline(settings: TrainSettings) -> FairPipeline:
     return pipeline
 
 
-def _group_columns(
-    sample: pd.DataFrame, settings: TrainSettings, pipeline: FairPipeline
-) -> Columns:
+def _group_columns(sample: Table, settings: TrainSettings, pipeline: FairPipeline) -> Columns:
     """Say how groups and labels are read; refuse columns that hold none, as the sample shows.
 
     Before anything is counted: groups and labels that are none may be as many as the rows.
@@ -128,14 +127,12 @@ def _group_columns(
     pipeline.edges_ = find_edges(values, bins)
     columns = settings.columns._replace(bins=pipeline.edges_)
     check_groups(columns.group_columns(sample), pipeline.edges_)
-    check_words(as_frame(sample), [*settings.sensitive, settings.label], missing)
+    check_words(sample, [*settings.sensitive, settings.label], missing)
     label_values(sample, settings.label, least=1, missing=missing)
     return columns
 
 
-def _count(
-    pieces: Sequence[Piece], sample: pd.DataFrame, columns: Columns
-) -> Counter[tuple[Any, ...]]:
+def _count(pieces: Sequence[Piece], sample: Table, columns: Columns) -> Counter[tuple[Any, ...]]:
     """Count the values of all pieces; refuse words that may stand for no value."""
     asked = delayed(columns, traverse=False, pure=False)
     counted = compute(*(delayed(count_values)(piece, asked) for piece in pieces))
@@ -143,7 +140,7 @@ def _count(
         words: dict[str, Counter[str]] = {
             name: sum((one[1][name] for one in counted), Counter()) for name in counted[0][1]
         }
-        refuse_words(words, as_frame(sample))
+        refuse_words(words, sample)
     return reduce(add, (one[0] for one in counted), Counter())
 
 
@@ -157,7 +154,7 @@ def _rows_of_labels(key: Key, counts: Counter[tuple[Any, ...]]) -> dict[Any, int
 
 def _fit_encoder(
     pipeline: FairPipeline,
-    sample: pd.DataFrame,
+    sample: Table,
     held: NDArray[np.bool_],
     columns: Columns,
     key: Key,
@@ -167,11 +164,11 @@ def _fit_encoder(
     encoder: TableEncoder = pipeline.named_steps["encoder"]
     known = look_up(sample, columns, key)
     fitted = ~held[known.kept] | known.rare
-    sample = sample[known.kept]
+    sample = sample.take(known.kept)
     look = clone(encoder).fit(sample, known.y)
     if before_fit is not None:
         before_fit()
-    encoder.fit_transform(sample[fitted], known.y[fitted], readings=look.readings_)
+    encoder.fit_transform(sample.take(fitted), known.y[fitted], formats=look.formats_)
     return look
 
 
@@ -189,28 +186,32 @@ def _encode(piece: Piece, about: tuple[TableEncoder, Columns, Key, Share]) -> En
     used = [plan.column for plan in encoder.plans_ if plan.kind != "dropped"]
     columns = list(dict.fromkeys([*used, *roles.sensitive, str(roles.label)]))
     frame = read_piece(piece, columns).to_pandas().reset_index(drop=True)
-    known = look_up(frame, roles, key)
+    table = as_table(frame)
+    known = look_up(table, roles, key)
     held = share.of(piece.start, piece.n_rows)[known.kept] & ~known.rare
     mark = hashlib.sha256(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     if known.kept.any():
-        X = _inputs(encoder, frame, known.kept, piece.start)
+        X = _inputs(encoder, table, known.kept, piece.start)
     else:
         X = np.empty((0, len(encoder.get_feature_names_out())))
     train, test = (Part(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
     return Encoded(train, test, mark.hexdigest())
 
 
-def _inputs(encoder: TableEncoder, frame: pd.DataFrame, kept: NDArray[np.bool_], start: int) -> Any:
+def _inputs(encoder: TableEncoder, table: Table, kept: NDArray[np.bool_], start: int) -> Any:
     """Give the inputs; a value that cannot be read is named by its row in the whole table."""
     try:
-        return encoder.transform(frame[kept])
+        return encoder.transform(table.take(kept))
     except CellError as error:
-        row = start + int(np.flatnonzero(kept)[error.row])
-        # The sample did not have it.
-        before = error.before.replace(
-            "when the model was trained, and now", "in the rows that were looked at, and"
-        )
-        raise CellError(before, row, error.after) from None
+        data = error.data | {"row": start + int(np.flatnonzero(kept)[error.data["row"] - 1]) + 1}
+        if error.code != "unreadable_value":
+            raise CellError(error.code, error.template, **data) from None
+        raise CellError(
+            "unreadable_value_outside_sample",
+            "column {column!r} held {what} in the rows that were looked at, and {value!r} in row "
+            "{row}; {advice} or leave it empty.",
+            **data,
+        ) from None
 
 
 def _part(encoded: Encoded, name: str) -> Part:
