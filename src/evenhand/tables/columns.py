@@ -7,6 +7,7 @@ are taken of it (:meth:`Table.take`).
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,10 +97,11 @@ class Column:
         What its frame says that it holds.
     codes : ndarray of int32
         The place of each row's value in ``levels``; −1 where there is none.
-    levels : pandas Index
+    levels : pandas Index, optional
         The distinct values, in the order in which they first come.
     source : tuple, optional
-        The column that this one has some rows of, which rows, and the places of its levels there.
+        Instead of levels: the column that this one has some rows of, which rows, and the places of
+        its levels there.
     """
 
     def __init__(
@@ -107,11 +109,11 @@ class Column:
         name: str,
         dtype: Any,
         codes: NDArray[np.int32],
-        levels: pd.Index,
+        levels: pd.Index | None = None,
         source: tuple[Column, NDArray[np.bool_], NDArray[np.int32]] | None = None,
     ) -> None:
-        self.name, self.dtype, self.codes, self.levels = name, dtype, codes, levels
-        self._source = source
+        self.name, self.dtype, self.codes = name, dtype, codes
+        self._levels, self._source = levels, source
         self._kept: dict[Hashable, NDArray[Any]] = {}
         self._texts: dict[frozenset[str], Column] = {}
 
@@ -136,21 +138,32 @@ class Column:
         """Take some rows, by a mask."""
         codes = self.codes[rows]
         used = pd.unique(codes[codes >= 0])
-        place = np.full(len(self.levels) + 1, -1, dtype=np.int32)
+        place = np.full(self.n_levels + 1, -1, dtype=np.int32)
         place[used] = np.arange(len(used))
-        source = self, rows, used
-        return Column(self.name, self.dtype, place[codes], self.levels[used], source)
+        return Column(self.name, self.dtype, place[codes], source=(self, rows, used))
+
+    @property
+    def n_levels(self) -> int:
+        """How many distinct values there are."""
+        return len(self._levels if self._source is None else self._source[2])
+
+    @property
+    def levels(self) -> pd.Index:
+        """The distinct values, in the order in which they first come."""
+        if self._source is None:
+            return self._levels
+        source, _, used = self._source
+        return source.levels[used]
 
     def on_levels(
         self, key: Hashable, compute: Callable[[list[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
         """Compute something of each level, once for all rows of the table."""
+        if self._source is not None:
+            source, _, used = self._source
+            return source.on_levels(key, compute)[used]
         if key not in self._kept:
-            if self._source is None:
-                self._kept[key] = compute(self.levels.tolist())
-            else:
-                source, _, used = self._source
-                self._kept[key] = source.on_levels(key, compute)[used]
+            self._kept[key] = compute(self.levels.tolist())
         return self._kept[key]
 
     def spread(self, values: NDArray[Any], missing: Any = np.nan) -> NDArray[Any]:
@@ -159,7 +172,7 @@ class Column:
 
     def counts(self) -> NDArray[np.intp]:
         """Count the rows of each level."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+        return np.bincount(self.codes[self.codes >= 0], minlength=self.n_levels)
 
     def as_text(self, missing: MissingWords = BUILT_IN) -> Column:
         """Give the column as text without blanks around it; 3.0 is written as 3."""
@@ -249,6 +262,15 @@ class Table:
             return self._frame
         table, rows = self._source
         return table.frame.filter(rows.tolist())
+
+    def release(self) -> None:
+        """Let go of the frame if all columns are read: of a large table it is most of the memory."""
+        if self._source is not None:
+            self._source[0].release()
+        elif len(self._columns) == len(self.columns):
+            self._frame = None
+            if "pyarrow" in sys.modules:  # which keeps what it has freed
+                sys.modules["pyarrow"].default_memory_pool().release_unused()
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Take some rows, by a mask."""

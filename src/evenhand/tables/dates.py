@@ -119,7 +119,7 @@ def find_date_style(
     """Find how dates are written, which levels are such dates, and what is odd about them."""
     fits = {}
     for order in DATE_ORDERS if written is None else (written,):
-        good = np.ones(len(texts.levels), dtype=bool)
+        good = np.ones(texts.n_levels, dtype=bool)
         if order == ISO:
             good = np.array([bool(_ISO_DATE.fullmatch(text)) for text in texts.levels.tolist()])
         fits[order] = good & ~np.isnan(_parsed(texts, order)) if good.any() else good

@@ -424,7 +424,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in family if coded is not None else ():
                 if formats[name].kind != "number":
                     continue
-                if 2 * len(table[name].as_text(self.missing_words).levels) > len(table):
+                if 2 * table[name].as_text(self.missing_words).n_levels > len(table):
                     continue  # a quantity, or nothing to learn from
                 advice = Parameter("kinds", {name: "number"})
                 formats[name] = ColumnFormat(note=f"codes as in {coded!r} ({advice} reads numbers)")

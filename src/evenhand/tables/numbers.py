@@ -30,6 +30,7 @@ def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
 _PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER = {"": _number_pattern(r"\.", ","), COMMA: _number_pattern(",", ".")}
 _MARKS = str.maketrans("", "", f",'’{_SPACES}")
+_ODD = re.compile(r"[,%' ]|[^\x00-\x7f]")
 _STYLE = re.compile(rf"({COMMA})?(?:(?<=.), )?(?:in ([{_CURRENCY}]))?")
 
 # A number and its currency; NaN is no number.
@@ -148,7 +149,7 @@ def find_number_style(
     """Find how numbers are written, which levels are such numbers, and what is odd about them."""
     levels = texts.levels.tolist()
     decimals = ["", COMMA] if written is None else [_decimal_and_unit(written)[0]]
-    commas = any("," in text for text in levels)
+    commas = "," in "".join(levels)
     parsed, fits = {}, {}
     for decimal in decimals:
         parsed[decimal] = _parsed(texts, decimal)
@@ -166,11 +167,8 @@ def find_number_style(
         return style, good, f"read as numbers, {style}"
     numbers = levels if good.all() else texts.levels[good].tolist()
     note = ""
-    if any(not text.isascii() or not _ODD.isdisjoint(text) for text in numbers):
+    if any(map(_ODD.search, numbers)):
         note = "numbers written as text"
         if any("," in text for text in numbers) and COMMA in fits and fits[COMMA][good].all():
             note += ", commas between thousands"
     return "", good, note
-
-
-_ODD = frozenset(",%' ")

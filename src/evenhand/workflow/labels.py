@@ -44,6 +44,9 @@ UNRELATED = 0.05
 # may have done.
 UNEVEN = 0.01
 
+# How pandas hashes a missing value.
+NO_MARK = np.iinfo(np.uint64).max
+
 
 def label_values(
     X: Any, label: str, *, least: int = 2, missing: MissingWords = BUILT_IN
@@ -270,17 +273,10 @@ def fingerprint(X: Any) -> str:
             values = pd.Series(list(map(str, table.frame[name].to_list())), dtype=object)
             marks = pd.util.hash_pandas_object(values, index=False).to_numpy()
         else:
-            marks = texts.spread(texts.on_levels("marks", _marks), NO_MARK)
+            levels = texts.levels.to_numpy(dtype=object)
+            marks = texts.spread(pd.util.hash_array(levels, categorize=False), NO_MARK)
         digest.update(marks.tobytes())
     return digest.hexdigest()[:16]
-
-
-# How pandas marks a missing value.
-NO_MARK = np.iinfo(np.uint64).max
-
-
-def _marks(texts: list[str]) -> NDArray[np.uint64]:
-    return pd.util.hash_array(np.array(texts, dtype=object), categorize=False)
 
 
 def plain_number(value: Any) -> float | None:

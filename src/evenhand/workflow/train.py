@@ -70,6 +70,7 @@ def train_table(
         "test_title": "held back from the start" if test is None else "the test table",
         "fingerprint": fingerprint(X),
     }
+    X.release()
     labels = label_counts(y)
     pipeline = settings.pipeline()
     settings.name_favourable(pipeline, labels)
