@@ -4,11 +4,13 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from evenhand import FairClassifier, Method
+from evenhand.core.errors import Parameter
 from evenhand.datasets import load_adult
 from evenhand.tables.columns import as_table
 from evenhand.tables.dates import read_days

@@ -112,9 +112,9 @@ class TestFavourable:
             found = run("audit", frame, *ROLES, "--favourable", name, "--json", code=0)
             assert json.loads(found.stdout)["favourable"] == "1.0"
         refused = run("audit", frame, *ROLES, "--favourable", "2", code=1)
-        assert "--favourable '2' is no value of column 'y'" in words(refused.stderr)
+        assert "--favourable 2 is no value of column 'y'" in words(refused.stderr)
         with pytest.raises(ValueError, match="is no value of"):
-            as_label("1", ["01", "1.0"], "y", "--favourable")
+            as_label("1", ["01", "1.0"], "y", "favourable")
 
     def test_train_takes_the_larger_whatever_the_alphabet_says(self):
         frame = people(yes="TRUE", no="false")

@@ -146,7 +146,7 @@ class TestOppositeAnswers:
             audit_table(frame, **asked, favourable="1")
         found = audit_table(frame, **asked, favourable="yes", favourable_label="0")
         assert found["accuracy"] > 0.75
-        with pytest.raises(ValueError, match="--favourable-label '2' is no value of column"):
+        with raises("unknown_value", given=Parameter("favourable_label", "2"), column="default"):
             audit_table(frame, **asked, favourable="yes", favourable_label="2")
         with pytest.raises(ValueError, match="use --favourable"):
             audit_table(frame, label="default", sensitive=["g"], favourable_label="0")

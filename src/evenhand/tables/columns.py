@@ -145,7 +145,7 @@ class Column:
     @property
     def n_levels(self) -> int:
         """How many distinct values there are."""
-        return len(self._levels if self._source is None else self._source[2])
+        return len(self.levels) if self._source is None else len(self._source[2])
 
     @property
     def levels(self) -> pd.Index:
@@ -264,7 +264,7 @@ class Table:
         return table.frame.filter(rows.tolist())
 
     def release(self) -> None:
-        """Let go of the frame if all columns are read: of a large table it is most of the memory."""
+        """Let go of the frame if all columns are read: a large one is most of the memory."""
         if self._source is not None:
             self._source[0].release()
         elif len(self._columns) == len(self.columns):

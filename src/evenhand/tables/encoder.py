@@ -483,8 +483,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if format_.kind == "category":
             return column.as_text(self.missing_words).codes
         read = read_days if format_.kind == "date" else read_numbers
-        how = {"written": format_.written, "tolerant": format_.tolerant}
-        return read(column, **how, missing=self.missing_words)
+        return read(
+            column,
+            written=format_.written,
+            tolerant=format_.tolerant,
+            missing=self.missing_words,
+        )
 
     def _look_for_stand_ins(
         self, table: Table, plans: Sequence[ColumnPlan], formats: dict[str, ColumnFormat], y: Any
@@ -570,4 +574,4 @@ def _alike(codes: NDArray[np.int32], others: NDArray[np.int32]) -> bool:
 
 def _digest(values: NDArray[Any]) -> Any:
     """Give a mark that columns of the same values share."""
-    return values.dtype.kind, hashlib.blake2b(np.ascontiguousarray(values)).digest()
+    return values.dtype.kind, hashlib.blake2b(values.data).digest()

@@ -1,7 +1,7 @@
 """Tables in files: CSV of any delimiter, encoding and compression, Parquet, standard input.
 
-:func:`read_table` gives a whole table, :func:`read_chunks` one part after the other, for files that
-are larger than memory, and :func:`write_chunks` writes them so. What is wrong with a file is said
+:func:`read_table` gives a whole table, :func:`read_chunks` one chunk after the other, for files
+that are larger than memory. What is wrong with a file is said
 in one sentence that names it.
 """
 
@@ -30,6 +30,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from evenhand.core.errors import InputError, Parameter
+
 __all__ = ["TableFileError", "read_chunks", "read_table"]
 
 
@@ -47,16 +49,32 @@ BYTE_ORDER_MARKS = {
     b"\xfe\xff": "utf-16",
 }
 
-# A row of a stream is part of a chunk of so many; what is read by csv, of a smaller one.
-CHUNK_ROWS, PART_ROWS = 100_000, 10_000
-# So much is parsed at once.
+# Rows of a chunk; and of one that is read by csv.
+CHUNK_ROWS, CSV_ROWS = 100_000, 10_000
+# Bytes that are parsed at once.
 BLOCK_BYTES = 1 << 22
 # Read after the last row, as a row of its own unless a quote is open.
 END = "\0end"
 
 
-class TableFileError(ValueError):
+class TableFileError(InputError):
     """A file is no table that can be read."""
+
+
+def no_rows(file: str, what: str) -> TableFileError:
+    """Say that a file has columns, or a header, and nothing else."""
+    return TableFileError(
+        "file_without_rows", "{file} has {what} but no rows.", file=file, what=what
+    )
+
+
+def _irregular(file: str, error: Exception) -> TableFileError:
+    return TableFileError(
+        "irregular_file",
+        "{file} is no regular table: {why}",
+        file=file,
+        why=first_line(error),
+    )
 
 
 def read_table(
@@ -112,7 +130,7 @@ def read_chunks(
             frames = (batch.slice(i, rows).to_pandas() for batch, i in starts)
         first = next(frames, None)
         if first is None:
-            raise TableFileError(f"{name} has {what} but no rows.")
+            raise no_rows(name, what)
         yield first
         yield from frames
 
@@ -122,7 +140,7 @@ def _opened(path: str | Path, name: str, opened: ExitStack) -> Any:
     if str(path) == "-":
         return _copied(sys.stdin.buffer, opened)
     if Path(path).is_dir():
-        raise TableFileError(f"{name} is a folder; give a file.")
+        raise TableFileError("folder", "{file} is a folder; give a file.", file=name)
     return opened.enter_context(Path(path).open("rb"))
 
 
@@ -157,12 +175,17 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
                 names = [n for n in archive.namelist() if not n.endswith("/")]
                 if len(names) != 1:
                     raise TableFileError(
-                        f"{name} is a zip of {len(names)} files; give one table at a time."
+                        "zip_of_several",
+                        "{file} is a zip of {n} files; give one table at a time.",
+                        file=name,
+                        n=len(names),
                     )
                 file = opened.enter_context(archive.open(names[0]))
             yield file
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib_error):
-        raise TableFileError(f"{name} is compressed and damaged, or only a part.") from None
+        raise TableFileError(
+            "damaged_file", "{file} is compressed and damaged, or only a part.", file=name
+        ) from None
 
 
 def _parquet(file: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:
@@ -173,7 +196,12 @@ def _parquet(file: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None,
         check_header(table.schema_arrow.names, name)
         yield from table.iter_batches(batch_size=rows)
     except pa.lib.ArrowException as error:
-        raise TableFileError(f"{name} is no readable Parquet file: {first_line(error)}") from None
+        raise TableFileError(
+            "unreadable_parquet",
+            "{file} is no readable Parquet file: {why}",
+            file=name,
+            why=first_line(error),
+        ) from None
 
 
 class _Dialect(NamedTuple):
@@ -208,11 +236,13 @@ def _csv(
 def _find_dialect(file: Any, name: str, delimiter: str | None, encoding: str | None) -> _Dialect:
     probe = _ahead(file, PROBE_BYTES)
     if not probe.strip():
-        raise TableFileError(f"{name} is empty.")
+        raise TableFileError("empty_file", "{file} is empty.", file=name)
     marked = next((e for mark, e in BYTE_ORDER_MARKS.items() if probe.startswith(mark)), None)
     encoding = encoding or marked or "utf-8"
     if b"\x00" in probe and not re.match(r"utf[-_]?(16|32)", encoding.lower()):
-        raise TableFileError(f"{name} is no table of text: it has zero bytes in it.")
+        raise TableFileError(
+            "zero_bytes", "{file} is no table of text: it has zero bytes in it.", file=name
+        )
     text = _decoded(probe, encoding, name).removeprefix("\ufeff")
     utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if utf8:
@@ -226,7 +256,7 @@ def _find_dialect(file: Any, name: str, delimiter: str | None, encoding: str | N
         reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         header = [column.strip() for column in next(reader)]
     except csv.Error as error:
-        raise TableFileError(f"{name} is no regular table: {first_line(error)}") from None
+        raise _irregular(name, error) from None
     check_header(header, name)
     size = len("".join(lines[: reader.line_num]).encode())
     size += len(codecs.BOM_UTF8) if probe.startswith(codecs.BOM_UTF8) else 0
@@ -305,25 +335,34 @@ def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.Reco
                 break
             if len(row) != len(header) and row not in ([], [""]):
                 raise TableFileError(
-                    f"{name} has {len(row)} field{'s' * (len(row) > 1)} in line {reader.line_num} "
-                    f"and {len(header)} in its header; correct that line."
+                    "ragged_row",
+                    "{file} has {n} field{s} in line {line} and {n_header} in its header; correct "
+                    "that line.",
+                    file=name,
+                    n=len(row),
+                    s="s" * (len(row) > 1),
+                    line=reader.line_num,
+                    n_header=len(header),
                 )
             if row and (len(row) > 1 or row[0]):
                 part.append(row)
             line = reader.line_num
-            if len(part) == PART_ROWS:
+            if len(part) == CSV_ROWS:
                 yield _batch(part[n_read:], header)
                 n_read, part = max(n_read - len(part), 0), []
     except UnicodeDecodeError as error:
         raise _wrong_encoding(error, dialect.encoding.removesuffix("-sig"), name) from None
     except csv.Error as error:
-        raise TableFileError(f"{name} is no regular table: {first_line(error)}") from None
+        raise _irregular(name, error) from None
     finally:
         text.detach()
     if row != [END]:
         raise TableFileError(
-            f"{name} has a quote that is never closed, in the row that begins in line {line + 1}; "
-            "correct that line."
+            "open_quote",
+            "{file} has a quote that is never closed, in the row that begins in line {line}; "
+            "correct that line.",
+            file=name,
+            line=line + 1,
         )
     yield _batch(part[n_read:], header)
 
@@ -337,7 +376,11 @@ def _decoded(probe: bytes, encoding: str, name: str) -> str:
     try:
         return probe.decode(encoding)
     except LookupError:
-        raise TableFileError(f"there is no encoding {encoding!r}; try utf-8 or latin-1.") from None
+        raise TableFileError(
+            "unknown_encoding",
+            "there is no encoding {encoding!r}; try utf-8 or latin-1.",
+            encoding=encoding,
+        ) from None
     except UnicodeDecodeError as error:
         if len(probe) - error.start < 4 and len(probe) >= PROBE_BYTES:
             return probe[: error.start].decode(encoding)  # a character is cut in two
@@ -349,8 +392,13 @@ def _wrong_encoding(error: UnicodeDecodeError, encoding: str, name: str) -> Tabl
     # Which latin-1 has no characters for, but what Windows calls by its name has.
     likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
     return TableFileError(
-        f"{name} is not {encoding} text (byte 0x{byte:02x}); say its encoding with --encoding, for "
-        f"example {likely} or utf-16."
+        "wrong_encoding",
+        "{file} is not {encoding} text (byte 0x{byte:02x}); say how it is encoded, for example "
+        "{likely}, or utf-16.",
+        file=name,
+        encoding=encoding,
+        byte=byte,
+        likely=Parameter("encoding", likely),
     )
 
 
@@ -373,9 +421,19 @@ def check_header(header: list[str], name: str) -> None:
     for place, raw in enumerate(header, 1):
         column = raw.strip()
         if not column:
-            raise TableFileError(f"{name} has no name for column {place}; give it one.")
+            raise TableFileError(
+                "unnamed_column",
+                "{file} has no name for column {place}; give it one.",
+                file=name,
+                place=place,
+            )
         if column in seen:
-            raise TableFileError(f"{name} has two columns called {column!r}; rename one of them.")
+            raise TableFileError(
+                "column_twice_in_file",
+                "{file} has two columns called {column!r}; rename one of them.",
+                file=name,
+                column=column,
+            )
         seen.add(column)
 
 

@@ -215,7 +215,7 @@ def _read(
     good = lb.favourable_label(values, what if strange else str(label or what), named)
     good_label = good
     if named_label is not None:
-        good_label = lb.as_label(named_label, list(known_labels), str(label), "--favourable-label")
+        good_label = lb.as_label(named_label, list(known_labels), str(label), "favourable_label")
     names, group = group_codes(groups)
     if len(names) < 2:
         raise ValueError(
@@ -253,7 +253,7 @@ def _privileged_place(
     if privileged is None:
         return None
     columns = lb.joined(report["sensitive"])
-    group = lb.as_label(privileged, names.tolist(), columns, "--privileged")
+    group = lb.as_label(privileged, names.tolist(), columns, "privileged")
     if group in small:
         raise ValueError(
             f"--privileged {privileged!r} has {small[group]} rows, fewer than "

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rows import Share
 from evenhand.engines.chunks import Part
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
@@ -35,7 +36,7 @@ from evenhand.tables.groups import find_edges, group_values
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import with_counts
 from evenhand.workflow.dask_pieces import Piece, draw_sample, read_piece
-from evenhand.workflow.labels import Columns, check_groups, label_values
+from evenhand.workflow.labels import Columns, check_groups, label_values, too_few_to_test
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled
 from evenhand.workflow.value_key import Key, count_values, look_up, make_key
@@ -110,9 +111,12 @@ def _pipeline(settings: TrainSettings) -> FairPipeline:
     model.settings().check_chunks("dask", "a table in parts")
     for name, wanted in (pipeline.bins or {}).items():
         if np.ndim(wanted) == 0:
-            raise ValueError(
-                f"bins of equal size need all values of {name!r} in one place; give edges, as in "
-                f"--bins {name}=30,45,60."
+            raise InputError(
+                "edges_needed",
+                "bins of equal size need all values of {column!r} in one place; give edges, as in "
+                "{bins}.",
+                column=name,
+                bins=Parameter("bins", {name: [30, 45, 60]}),
             )
     return pipeline
 
@@ -226,9 +230,13 @@ def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_r
         for plan in encoder.plans_
     ]
     warnings.warn(
-        f"what the columns hold was found out on a sample of {n_seen:,} of the {n_rows:,} rows, "
-        "drawn evenly from all files; the model was fitted to all of them.",
-        UserWarning,
+        InputWarning(
+            "seen_on_sample",
+            "what the columns hold was found out on a sample of {n:,} of the {n_rows:,} rows, "
+            "drawn evenly from all files; the model was fitted to all of them.",
+            n=n_seen,
+            n_rows=n_rows,
+        ),
         stacklevel=3,
     )
 
@@ -248,9 +256,13 @@ def _coded(
     facts = dask_facts(parts)
     alone = [m.group for m in key.values() if m.group not in facts.groups.index]
     if alone:
-        raise ValueError(
-            f"all rows of the group {alone[0]!r} were drawn for the test; use another --seed or a "
-            "smaller --test-size."
+        raise InputError(
+            "group_in_test_only",
+            "all rows of the group {group!r} were drawn for the test; use another {seed} or a "
+            "smaller {test_size}.",
+            group=alone[0],
+            seed=Parameter("seed"),
+            test_size=Parameter("test_size"),
         )
     coding, rows = code_chunks(model.settings(), facts, weighted=False)
     rows = rows._replace(source=DaskRows(parts, facts, coding, model.n_features_in_))
@@ -259,7 +271,5 @@ def _coded(
     parts = [delayed(_part)(one, "test") for one in encoded]
     test = DaskRows(parts, dask_facts(parts), coding, model.n_features_in_)
     if not test.n_samples:
-        raise ValueError(
-            f"{n_rows:,} rows are too few to hold some back for a test; use --test-size 0."
-        )
+        raise too_few_to_test(n_rows)
     return rows, test, mark

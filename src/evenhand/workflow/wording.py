@@ -12,7 +12,13 @@ __all__ = ["as_options"]
 OPTIONS = {
     "bins": "--bins",
     "delta": "--delta",
+    "encoding": "--encoding",
     "exclude": "--exclude",
+    "favourable": "--favourable",
+    "favourable_label": "--favourable-label",
+    "privileged": "--privileged",
+    "seed": "--seed",
+    "test_size": "--test-size",
     "group_cuts": "--group-cuts",
     "keep_na": "--keep-na",
     "kinds": "--kind",
@@ -80,13 +86,16 @@ def _option(name: str, value: str) -> str:
     """Write a parameter as it would be typed; a list, or pairs, are the option several times."""
     if value in ("...", "True"):
         return OPTIONS[name]
-    if name == "bins":  # edges are one value
+    if name == "bins" and not value.startswith("{"):  # edges are one value
         return f"{OPTIONS[name]} {value.strip('[]').replace(' ', '')}"
     try:
         known = ast.literal_eval(value)
     except (SyntaxError, ValueError):
         known = value
     if isinstance(known, dict):
-        known = [f"{column}={kind}" for column, kind in known.items()]
+        known = [
+            f"{column}={','.join(map(str, v)) if isinstance(v, list) else v}"
+            for column, v in known.items()
+        ]
     each = known if isinstance(known, list) else [known]
     return " ".join(f"{OPTIONS[name]} {shlex.quote(str(v))}" for v in each)

@@ -10,7 +10,7 @@ from rich.text import Text
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, percent
 from evenhand.views.terminal.screen import Grid, Screen, crossed, ratio_cell, short
-from evenhand.workflow.labels import alike_sentence
+from evenhand.workflow.labels import alike_warning
 
 
 def show_audit(found: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ def _say_other_labels(screen: Screen, found: dict[str, Any]) -> None:
         )
     for same in found["alike_labels"]:
         written = {short(word, 30): n for word, n in same.items()}
-        screen.say(alike_sentence(written, column), "bold yellow")
+        screen.say(str(alike_warning(written, column)), "bold yellow")
 
 
 def _say_missing_labels(screen: Screen, found: dict[str, Any]) -> None:
