@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import Page, run, words
+from helpers import Page, raises, run, words
 
+from evenhand.core.errors import Parameter
 from evenhand.persist.model_file import load_model
 from evenhand.views.report import render
 from evenhand.workflow.audit import audit as audit_table
