@@ -251,7 +251,7 @@ def test_mostly_zeros_stay_sparse(tmp_path, here):
         (["--label", "y", "--sensitive", "nothing"], "the table has no column 'nothing'"),
         (
             ["--label", "y", "--sensitive", "id"],
-            "which values are a group, for example --bins id=30,45,60",
+            "for example --bins id=30,45,60.",
         ),
         (["--label", "price", "--sensitive", "sex"], "a label has a few"),
         (["--label", "y"], "name the columns"),

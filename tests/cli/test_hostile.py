@@ -644,7 +644,7 @@ def rows_of(data, n_fields):
 def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch, block):
     from evenhand.tables.read import TableFileError, read_table
 
-    monkeypatch.setattr("evenhand.tables.read.BLOCK_BYTES", block)
+    monkeypatch.setattr("evenhand.tables.csv_text.BLOCK_BYTES", block)
     rng = np.random.default_rng(0)
     cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', "ü", '"a"b', ' "s,p"']
     ragged = whole = 0

@@ -14,10 +14,11 @@ from evenhand.core.errors import Parameter
 from evenhand.datasets import load_adult
 from evenhand.tables.columns import as_table
 from evenhand.tables.dates import read_days
-from evenhand.tables.encoder import OTHER, TableEncoder
+from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import MISSING, group_values
 from evenhand.tables.numbers import read_numbers
 from evenhand.tables.pipeline import fair_pipeline
+from evenhand.tables.plans import OTHER
 from evenhand.workflow.train import train as train_table
 
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
 from evenhand.tables.dates import MONTHS, WEEKDAYS
-from evenhand.tables.encoder import OTHER
 from evenhand.tables.groups import MISSING
 from evenhand.tables.pipeline import FairPipeline
+from evenhand.tables.plans import OTHER
 
 __all__ = ["onnx_feeds", "to_onnx"]
 

@@ -39,7 +39,6 @@ from evenhand.tables.identifiers import siblings
 from evenhand.tables.inputs import Categories, InputColumns
 from evenhand.tables.numbers import read_numbers
 from evenhand.tables.plans import (
-    OTHER,
     ColumnPlan,
     category_places,
     check_sizes,
@@ -49,7 +48,7 @@ from evenhand.tables.plans import (
 )
 from evenhand.tables.telling import draw_rows, find_stand_ins, targets
 
-__all__ = ["OTHER", "ColumnPlan", "TableEncoder", "as_names"]
+__all__ = ["ColumnPlan", "TableEncoder"]
 
 # This many inputs are looked at for whether they tell the label or a sensitive column.
 MOST_LOOKED_AT = 5_000

@@ -220,17 +220,15 @@ def find_stand_ins(
         if told is not None and told[0] >= LEAK:
             which = "" if told[1].value is None else f" {told[1].value!r}"
             words.append(_tells(f"the label{which}", told[0]))
-            warnings.warn(
-                InputWarning(
-                    "leak",
-                    "column {column!r} {tells}; if it is known only after the outcome, leave it "
-                    "out: {exclude}.",
-                    column=name,
-                    tells=words[-1],
-                    exclude=exclude,
-                ),
-                stacklevel=6,
+            warning = InputWarning(
+                "leak",
+                "column {column!r} {tells}; if it is known only after the outcome, leave it out: "
+                "{exclude}.",
+                column=name,
+                tells=words[-1],
+                exclude=exclude,
             )
+            warnings.warn(warning, stacklevel=5)
         for column, values_of in groups.items():
             told = telling(values, values_of)
             if told is None:
@@ -239,17 +237,15 @@ def find_stand_ins(
             if told[0] >= STAND_IN:
                 which = "" if told[1].value is None else f"{told[1].value!r} of "
                 words.append(_tells(f"{which}{column!r}, which is sensitive,", told[0]))
-                warnings.warn(
-                    InputWarning(
-                        "stand_in",
-                        "column {column!r} {tells}; leave it out, {exclude}, unless that is meant.",
-                        column=name,
-                        sensitive=column,
-                        tells=words[-1],
-                        exclude=exclude,
-                    ),
-                    stacklevel=6,
+                warning = InputWarning(
+                    "stand_in",
+                    "column {column!r} {tells}; leave it out, {exclude}, unless that is meant.",
+                    column=name,
+                    sensitive=column,
+                    tells=words[-1],
+                    exclude=exclude,
                 )
+                warnings.warn(warning, stacklevel=5)
         remarks[name] = "; ".join(words)
     most = sorted(best, key=lambda name: (-best[name], name))[:MOST_STAND_INS]
     return remarks, [{"column": name, "auc": round(best[name], 4)} for name in most]

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand._extras import import_extra
-from evenhand.tables.read import TableFileError, first_line
+from evenhand.tables.file_errors import TableFileError, first_line
 
 __all__ = ["write_chunks"]
 

@@ -22,7 +22,7 @@ from evenhand.core.errors import InputError
 from evenhand.core.rows import Share
 from evenhand.engines.dask import compute
 from evenhand.engines.parquet import find_files
-from evenhand.tables.read import TableFileError, check_header, no_rows
+from evenhand.tables.file_errors import TableFileError, check_header, no_rows
 
 __all__ = ["Piece", "dask_client", "draw_sample", "find_pieces", "read_piece"]
 
