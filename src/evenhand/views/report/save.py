@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._atomic import write_atomically
 from evenhand.models.classifier import FairClassifier
-from evenhand.tables.groups import take_table_rows
+from evenhand.tables.columns import as_table
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.views.report.page import render
 from evenhand.workflow.labels import fingerprint
@@ -63,8 +63,8 @@ def save_report(
             f"extra_column={method.extra_column!r}."
         )
     parts: list[tuple[Any, Any]] = [
-        (X, np.asarray(y)),
-        (X_test, None if y_test is None else np.asarray(y_test)),
+        (as_table(X), np.asarray(y)),
+        (None, None) if y_test is None else (as_table(X_test), np.asarray(y_test)),
     ]
     for i, (table, labels) in enumerate(parts):
         if labels is not None:
@@ -74,7 +74,7 @@ def save_report(
             unknown = set(labels.tolist()) - set(model.classes_.tolist())
             if unknown:
                 raise ValueError(f"the model does not know the label {min(unknown, key=str)!r}.")
-            parts[i] = (take_table_rows(table, kept), labels[kept])
+            parts[i] = (table.take(kept), labels[kept])
     dropped = [{"reason": "without a group", "n": len(y) - len(parts[0][1])}]
     if y_test is not None:
         n = len(y_test) - len(parts[1][1])
