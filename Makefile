@@ -38,6 +38,7 @@ bench: $(VENV)/.bench
 	-$(BIN)/python benchmarks/oracle.py
 	-$(BIN)/python benchmarks/contest.py
 	-$(BIN)/python benchmarks/scale.py
+	-$(BIN)/python benchmarks/train.py
 
 track: $(VENV)/.track
 	$(BIN)/python -m pytest -q --benchmark-autosave benchmarks/track_parts.py $(TRACK_ARGS)

@@ -236,7 +236,7 @@ def test_mostly_zeros_stay_sparse(tmp_path, here):
     for name in ("a", "b", "c"):
         frame[name] = random.choice([f"{name}{i}" for i in range(20)], len(frame))
     one, other = trained(frame, tmp_path, *ROLES, "--test-size", "0")
-    assert other.model[0].transformer_.sparse_output_
+    assert other.model[0].sparse_
     assert_alike(one, other)
 
 
@@ -249,10 +249,13 @@ def test_mostly_zeros_stay_sparse(tmp_path, here):
         ([*ROLES, "--delimiter", ";"], "--delimiter cannot be had with --dask"),
         (["--label", "nothing", "--sensitive", "sex"], "the table has no column 'nothing'"),
         (["--label", "y", "--sensitive", "nothing"], "the table has no column 'nothing'"),
-        (["--label", "y", "--sensitive", "id"], "say with --bins which values are a group"),
+        (
+            ["--label", "y", "--sensitive", "id"],
+            "for example --bins id=30,45,60.",
+        ),
         (["--label", "price", "--sensitive", "sex"], "a label has a few"),
         (["--label", "y"], "name the columns"),
-        ([*ROLES, "--favourable", "7"], "--favourable '7' is no value of column 'y'"),
+        ([*ROLES, "--favourable", "7"], "--favourable 7 is no value of column 'y'"),
         (["--label", "race", "--sensitive", "sex"], "say --favourable a or --favourable 'b & c'."),
     ],
 )
@@ -270,7 +273,7 @@ def test_files_that_are_refused(tmp_path, here):
     people(50).to_csv(tmp_path / "t.csv")
     people(0).to_parquet(tmp_path / "empty.parquet")
     for file, message in (
-        ("t.csv", "is no Parquet file, and --dask reads no others"),
+        ("t.csv", "is no Parquet file, and Dask is given no others"),
         ("none/*.parquet", "no Parquet file is at"),
         ("empty.parquet", "has columns but no rows"),
     ):

@@ -7,15 +7,17 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import raises, warns
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from evenhand import load_model, save_model
 from evenhand.cli.app import app
+from evenhand.core.errors import Parameter
 from evenhand.persist.archive import LIMITS
 from evenhand.persist.state import encoder_from
+from evenhand.tables.columns import NO_VALUE
 from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.parse import NO_VALUE
 from evenhand.tables.pipeline import fair_pipeline
 from evenhand.workflow.summary import summarise
 
@@ -92,7 +94,7 @@ class TestMissingWords:
         else:
             there = ["f", "m"] if groups == "drop" else ["(missing)", "f", "m"]
             assert json.loads(told.stdout)["groups"] == there
-        with pytest.raises(ValueError, match=r"keep_na=\['sex'\] if it is a value"):
+        with raises("unclear_words", column="sex", keep_na=Parameter("keep_na", ["sex"])):
             fair_pipeline("sex", missing_groups=groups).fit(
                 table.drop(columns="risk"), table["risk"]
             )
@@ -245,7 +247,7 @@ class TestIdentifiersAndCodes:
         again = TableEncoder(kinds={"diag_3": "number"}).fit(table)
         assert again.plans_[2].kind == "number"
         part = TableEncoder()
-        part.fit_transform(table[:300], readings=encoder.readings_)
+        part.fit_transform(table[:300], formats=encoder.formats_)
         assert part.plans_[0].kind == "category"
 
     @pytest.mark.parametrize(
@@ -322,13 +324,13 @@ class TestLeaksAndStandIns:
                 "age": age,
             }
         )
-        with pytest.warns(UserWarning, match="sensitive") as caught:
+        with warns("stand_in", column="born", sensitive="age") as caught:
             encoder = TableEncoder(sensitive_features="age").fit(table)
-        told = [str(w.message) for w in caught]
-        assert len(told) == 2
-        assert told[0].startswith("column 'born' tells 'more than ")
-        assert "column 'age_class' tells 'more than 30' of 'age', which is sensitive," in told[1]
-        assert "leave it out, exclude=['age_class'], unless" in told[1]
+        told = [w.message.data for w in caught]
+        assert [data["column"] for data in told] == ["born", "age_class"]
+        assert told[0]["tells"].startswith("tells 'more than ")
+        assert told[1]["tells"].startswith("tells 'more than 30' of 'age', which is sensitive,")
+        assert told[1]["exclude"] == Parameter("exclude", ["age_class"])
         listed = encoder.stand_ins_
         assert [s["column"] for s in listed] == ["age_class", "born", "pension", "x"]
         assert 0.6 < listed[2]["auc"] < 0.95
@@ -374,8 +376,7 @@ class TestLeaksAndStandIns:
         table = pd.DataFrame(
             {"tongue": np.where(race == "c", "C", random.choice(["A", "B"], 600)), "race": race}
         )
-        with pytest.warns(
-            UserWarning, match="'tongue' tells 'c' of 'race', which is sensitive, wi"
-        ):
+        tells = "tells 'c' of 'race', which is sensitive, without fail"
+        with warns("stand_in", column="tongue", sensitive="race", tells=tells):
             encoder = TableEncoder(sensitive_features="race").fit(table)
         assert encoder.stand_ins_ == [{"column": "tongue", "auc": 1.0}]

@@ -213,7 +213,7 @@ def _predict(
     """Give the answers for one chunk of a file after the other."""
     import pandas as pd
 
-    from evenhand.tables.parse import CellError
+    from evenhand.tables.columns import CellError, as_table
     from evenhand.tables.read import read_chunks
 
     n = 0
@@ -227,15 +227,15 @@ def _predict(
                         file=file,
                         column=name,
                     )
-            table = chunk[keep].reset_index(drop=True)
+            kept, table = chunk[keep].reset_index(drop=True), as_table(chunk)
             try:
-                proba = model.predict_proba(chunk)
-                answer = {"prediction": model.predict(chunk)}
+                proba = model.predict_proba(table)
+                answer = {"prediction": model.predict(table)}
             except CellError as error:
                 raise error.moved(n) from None
             labels = model[-1].classes_.tolist()
             answer |= {f"score[{label}]": proba[:, k] for k, label in enumerate(labels)}
-            yield pd.concat([table, pd.DataFrame(answer)], axis=1)
+            yield pd.concat([kept, pd.DataFrame(answer)], axis=1)
             n += len(chunk)
 
 

@@ -188,9 +188,13 @@ def _roles(
 
 def _table(file: str | None, demo: str | None, delimiter: str | None, encoding: str | None) -> Any:
     """Read the table, or take a dataset inside the package."""
+    from evenhand.tables.columns import as_table
     from evenhand.workflow.compare import dataset_frame
 
-    return read_file(str(file), delimiter, encoding) if demo is None else dataset_frame(demo)
+    # Only the table has the frame, so that train can free its memory.
+    return as_table(
+        read_file(str(file), delimiter, encoding) if demo is None else dataset_frame(demo)
+    )
 
 
 def _pieces(

@@ -24,7 +24,7 @@ from evenhand.models.classifier import FairClassifier
 from evenhand.models.settings import Settings
 from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits, refuse
-from evenhand.tables.parse import check_written
+from evenhand.tables.formats import check_written
 
 Shape = tuple[int, ...]
 # No weight or median is so large.

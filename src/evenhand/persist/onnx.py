@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
 from evenhand.core.errors import InputError
-from evenhand.tables.encoder import OTHER
+from evenhand.tables.dates import MONTHS, WEEKDAYS
 from evenhand.tables.groups import MISSING
-from evenhand.tables.parse import MONTHS, WEEKDAYS, as_frame
 from evenhand.tables.pipeline import FairPipeline
+from evenhand.tables.plans import OTHER
 
 __all__ = ["onnx_feeds", "to_onnx"]
 
@@ -205,13 +205,10 @@ def onnx_feeds(model: Any, X: Any) -> dict[str, NDArray[Any]]:
     """
     _check(model)
     encoder = model.named_steps["encoder"]
-    clean = encoder.clean(as_frame(X))
     feeds = {}
-    for name in clean.columns:
-        values = clean[name]
+    for name, values in encoder.clean(X).items():
         if values.dtype.kind == "f":
-            if name in encoder.feature_names_in_:
-                feeds[name] = values.to_numpy()[:, None]
+            feeds[name] = values[:, None]
         else:
             texts = [
                 "" if v == MISSING else "\0" if v is None or v == OTHER else v

@@ -78,7 +78,7 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
         state["encoder"] = {
             "params": encoder.get_params(),
             "plans": [asdict(plan) for plan in encoder.plans_],
-            "sparse": bool(encoder.transformer_.sparse_output_),
+            "sparse": encoder.sparse_,
         }
     if type(classifier) is not FairClassifier:
         raise TypeError(

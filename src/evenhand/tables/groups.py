@@ -11,17 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.bins import bin_edges, bin_names
-from evenhand.tables.parse import (
-    BUILT_IN,
-    MissingWords,
-    as_frame,
-    is_number,
-    known_values,
-    listed,
-    read_numbers,
-    read_texts,
-)
+from evenhand.tables.columns import BUILT_IN, MissingWords, Table, as_table, listed
+from evenhand.tables.numbers import is_number, read_numbers
 
 __all__ = ["group_values", "take_table_rows"]
 
@@ -55,25 +48,26 @@ def group_values(
     DataFrame
         Numbers stay numbers; all else is text.
     """
-    frame = as_frame(X)
+    table = as_table(X)
     columns = {}
     for name in sensitive:
-        if name not in frame.columns:
-            raise ValueError(
-                f"the table has no column {name!r}, which is the sensitive one; it has "
-                f"{listed(frame.columns)}."
+        if name not in table.columns:
+            raise InputError(
+                "unknown_sensitive_column",
+                "the table has no column {column!r}, which is the sensitive one; it has {columns}.",
+                column=name,
+                columns=listed(table.columns),
             )
-        number = frame[name].dtype.is_numeric()
+        texts = table[name].as_text(missing)
+        number = table[name].dtype.is_numeric()
         if not number and (numbers if isinstance(numbers, bool) else name in numbers):
-            number = all(map(is_number, known_values(read_texts(frame[name], missing))))
-        values: Any = (
-            read_numbers(frame[name], name, missing=missing)
-            if number
-            else read_texts(frame[name], missing)
-        )
-        if number and np.isfinite(values).all() and (values % 1 == 0).all():
-            values = values.astype(np.int64)
-        columns[name] = pd.Series(values, dtype=None if number else object)
+            number = all(map(is_number, texts.levels))
+        if not number:
+            columns[name] = pd.Series(texts.text_values(), dtype=object)
+            continue
+        values = read_numbers(table[name], missing=missing)
+        whole = np.isfinite(values).all() and (values % 1 == 0).all()
+        columns[name] = pd.Series(values.astype(np.int64) if whole else values)
     return pd.DataFrame(columns)
 
 
@@ -82,8 +76,11 @@ def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArr
     edges = {}
     for name, wanted in bins_by_column(bins, list(values.columns)).items():
         if np.ndim(wanted) == 0 and not (isinstance(wanted, Integral) and int(wanted) >= 2):
-            raise ValueError(
-                f"column {name!r} has bins={wanted!r}; give two bins or more, or their edges."
+            raise InputError(
+                "too_few_bins",
+                "column {column!r} has {bins}; give two bins or more, or their edges.",
+                column=name,
+                bins=Parameter("bins", wanted),
             )
         known = numbers_for_bins(values, name).dropna()
         edges[name] = bin_edges(known.to_numpy(dtype=np.float64), wanted)
@@ -96,9 +93,12 @@ def numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(column):
         words = [str(v) for v in column.dropna() if not is_number(str(v))]
         if words:
-            raise ValueError(
-                f"column {name!r} has bins, and the value {words[0]!r}, which is no number; "
-                "correct it, or ask for no bins."
+            raise InputError(
+                "bins_of_no_number",
+                "column {column!r} has bins, and the value {value!r}, which is no number; correct "
+                "it, or ask for no bins.",
+                column=name,
+                value=words[0],
             )
     return column
 
@@ -125,36 +125,49 @@ def known_groups(
     ``"group"``.
     """
     if missing_groups not in ("error", "drop", "group"):
-        raise ValueError(f"missing_groups={missing_groups!r}; use 'error', 'drop' or 'group'.")
+        raise InputError(
+            "unknown_missing_groups",
+            "{missing_groups}; use 'error', 'drop' or 'group'.",
+            missing_groups=Parameter("missing_groups", missing_groups),
+        )
     missing = values.isna()
     known = ~missing.any(axis=1).to_numpy()
     taken = values.columns[(values == MISSING).any()]
     if missing_groups == "group" and len(taken):
-        raise ValueError(
-            f"column {taken[0]!r} has the value {MISSING!r}, which is the name of the group of "
-            "rows without a value; rename it."
+        raise InputError(
+            "taken_group_name",
+            "column {column!r} has the value {value!r}, which is the name of the group of rows "
+            "without a value; rename it.",
+            column=taken[0],
+            value=MISSING,
         )
     if known.all():
         return values, known
     if missing_groups == "error":
         column = missing.columns[missing.any()][0]
-        raise ValueError(without_group(column, int(missing[column].sum())))
+        raise without_group(column, int(missing[column].sum()))
     if missing_groups == "drop":
         return values[known].reset_index(drop=True), known
     return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
 
 
-def without_group(column: str, n: int) -> str:
+def without_group(column: str, n: int) -> InputError:
     """Say that rows have no group."""
-    return (
-        f"column {column!r} has {n:,} row{'s' * (n > 1)} without a value, and a group is never "
-        "guessed; say missing_groups='drop' to leave such rows out, or 'group' to make them a "
-        "group of their own."
+    return InputError(
+        "rows_without_group",
+        "column {column!r} has {n:,} row{s} without a value, and a group is never guessed; say "
+        "{drop} to leave such rows out, or 'group' to make them a group of their own.",
+        column=column,
+        n=n,
+        s="s" * (n > 1),
+        drop=Parameter("missing_groups", "drop"),
     )
 
 
 def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
     """Take some rows of a pandas, polars or pyarrow table, by a mask."""
+    if isinstance(X, Table):
+        return X.take(rows)
     return nw.from_native(X, eager_only=True).filter(rows.tolist()).to_native()
 
 
@@ -164,15 +177,20 @@ def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
         return {}
     if not isinstance(bins, Mapping):
         if len(sensitive) > 1:
-            raise ValueError(
-                f"bins are given, and {len(sensitive)} sensitive columns; say which has them, as "
-                f"in {sensitive[0]}=30,45,60."
+            raise InputError(
+                "bins_of_which_column",
+                "bins are given, and {n} sensitive columns; say which has them, as in {example}.",
+                n=len(sensitive),
+                example=Parameter("bins", {sensitive[0]: [30, 45, 60]}),
             )
         return {sensitive[0]: bins}
     for name in bins:
         if name not in sensitive:
-            raise ValueError(
-                f"bins are given for column {name!r}, which is not sensitive; sensitive are "
-                f"{listed(list(sensitive))}."
+            raise InputError(
+                "bins_of_other_column",
+                "bins are given for column {column!r}, which is not sensitive; sensitive are "
+                "{columns}.",
+                column=name,
+                columns=listed(list(sensitive)),
             )
     return dict(bins)

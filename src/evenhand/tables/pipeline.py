@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from evenhand.core.errors import InputError
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
+from evenhand.tables.columns import (
+    BUILT_IN,
+    CellError,
+    MissingWords,
+    as_table,
+    check_words,
+    listed,
+)
 from evenhand.tables.encoder import TableEncoder, as_names
 from evenhand.tables.groups import (
     as_bins,
@@ -24,15 +33,6 @@ from evenhand.tables.groups import (
     find_edges,
     group_values,
     known_groups,
-    take_table_rows,
-)
-from evenhand.tables.parse import (
-    BUILT_IN,
-    CellError,
-    MissingWords,
-    as_frame,
-    check_words,
-    listed,
 )
 
 __all__ = ["FairPipeline", "fair_pipeline"]
@@ -140,20 +140,27 @@ converged_, n_iter_, classes_, groups_, small_groups_
             Itself.
         """
         if "sensitive_features" in params:
-            raise ValueError(
-                "the groups of a FairPipeline are columns of its table, here "
-                f"{listed(as_names(self.sensitive_features))}, which predict may need again; put "
-                "other groups into the table and name their column: fair_pipeline(column)."
+            raise InputError(
+                "groups_beside_table",
+                "the groups of a FairPipeline are columns of its table, here {columns}, which "
+                "predict may need again; put other groups into the table and name their column: "
+                "fair_pipeline(column).",
+                columns=listed(as_names(self.sensitive_features)),
             )
-        check_words(as_frame(X), as_names(self.sensitive_features), self._missing_words())
+        X = as_table(X)
+        check_words(X, as_names(self.sensitive_features), self._missing_words())
         self.edges_ = find_edges(self._group_values(X), self.bins or {})
         groups, kept = self.groups(X)
         check_labels(y)
         y, weight = np.asarray(y), params.pop("sample_weight", None)
         if len(y) != len(kept):
-            raise ValueError(f"the table has {len(kept)} rows, y has {len(y)}.")
-        if not kept.all():
-            X, y = take_table_rows(X, kept), y[kept]
+            raise InputError(
+                "labels_of_other_rows",
+                "the table has {n} rows, y has {n_labels}.",
+                n=len(kept),
+                n_labels=len(y),
+            )
+        X, y = X.take(kept), y[kept]
         self.n_dropped_ = int((~kept).sum())
         if weight is not None:
             params["classifier__sample_weight"] = np.asarray(weight)[kept]
@@ -215,7 +222,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
 
     def _ask(self, method: str, X: Any, *args: Any, **params: Any) -> Any:
         """Have the classifier answer for a table."""
-        answer = getattr(self.named_steps["classifier"], method)
+        X, answer = as_table(X), getattr(self.named_steps["classifier"], method)
         return answer(self[:-1].transform(X), *args, **self._known(X), **params)
 
     def _known(self, X: Any) -> dict[str, Any]:
@@ -225,11 +232,13 @@ converged_, n_iter_, classes_, groups_, small_groups_
             for name, missing in self._group_columns(X).isna().items():
                 n = int(missing.sum())
                 if n:
-                    what = "no value" if n == 1 else f"no value in {n:,} rows, the first"
                     raise CellError(
-                        f"column {name!r} has {what}",
-                        int(np.flatnonzero(missing)[0]),
-                        ", and the model has a cut for each group; fill in the group of every row.",
+                        "row_without_group",
+                        "column {column!r} has {what} in row {row}, and the model has a cut for "
+                        "each group; fill in the group of every row.",
+                        column=name,
+                        what="no value" if n == 1 else f"no value in {n:,} rows, the first",
+                        row=int(np.flatnonzero(missing)[0]) + 1,
                     )
         groups, _ = self.groups(X)
         return {"sensitive_features": groups if groups.shape[1] > 1 else groups.iloc[:, 0]}
@@ -332,7 +341,9 @@ def fair_pipeline(
     """
     names = as_names(sensitive_features)
     if not names:
-        raise ValueError("sensitive_features is empty; name at least one column.")
+        raise InputError(
+            "no_sensitive_column", "sensitive_features is empty; name at least one column."
+        )
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
     known = sorted(of_encoder | set(FairClassifier().get_params(deep=False)))
     for name in params:
@@ -347,7 +358,11 @@ def fair_pipeline(
     if not sensitive_inputs:
         encoder.set_params(sensitive_features=names)
     if classifier is not None and params:
-        raise ValueError(f"give a classifier or its parameters, not both: {listed(list(params))}.")
+        raise InputError(
+            "classifier_and_parameters",
+            "give a classifier or its parameters, not both: {parameters}.",
+            parameters=listed(list(params)),
+        )
     by_column = bins_by_column(bins, names)
     if classifier is None:
         own = by_column.pop(names[0], None) if len(names) == 1 else None

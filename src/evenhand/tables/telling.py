@@ -7,14 +7,23 @@ under the ROC curve (AUC) says how well; then the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["Told", "draw_rows", "look_like_codes", "targets", "telling"]
+from evenhand.core.errors import InputWarning, Parameter
+from evenhand.tables.identifiers import is_identifier_name
+
+__all__ = ["Told", "draw_rows", "find_stand_ins", "look_like_codes", "targets", "telling"]
+
+# An input with an AUC this large gives the label away, or stands in for a sensitive column.
+LEAK, STAND_IN = 0.995, 0.95
+# This many of the inputs that tell most of a sensitive column are named.
+MOST_STAND_INS = 5
 
 # So many rows are looked at, drawn evenly.
 MOST_ROWS = 20_000
@@ -174,3 +183,82 @@ def _ordered(
         if trend >= 4 * spread and trend - spread >= between / 2:
             return True
     return False
+
+
+def find_stand_ins(
+    inputs: Iterable[tuple[str, NDArray[Any]]],
+    label: Sequence[Told],
+    groups: Mapping[str, Sequence[Told]],
+    free: Collection[str],
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Find inputs that tell the label or a sensitive column, and numbers that may be codes.
+
+    Parameters
+    ----------
+    inputs : iterable of (str, ndarray)
+        Columns with their values, as of :func:`telling`.
+    label, groups : sequence of Told, mapping of str to sequence of Told
+        What the columns may tell: of the label, and of each sensitive column.
+    free : collection of str
+        Numbers of which no user has said that they are numbers.
+
+    Returns
+    -------
+    tuple of (dict of str to str, list of dict)
+        What to know of each column, in words; and the columns, five at most, that tell most of the
+        sensitive ones, each with its AUC.
+    """
+    remarks: dict[str, str] = {}
+    best: dict[str, float] = {}
+    for name, values in inputs:
+        words = []
+        if name in free and (look_like_codes(values, label) or _named_codes(values, name)):
+            advice = Parameter("kinds", {name: "category"})
+            words.append(f"whole numbers that look like codes; if they are: {advice}")
+        told = telling(values, label)
+        exclude = Parameter("exclude", [name])
+        if told is not None and told[0] >= LEAK:
+            which = "" if told[1].value is None else f" {told[1].value!r}"
+            words.append(_tells(f"the label{which}", told[0]))
+            warning = InputWarning(
+                "leak",
+                "column {column!r} {tells}; if it is known only after the outcome, leave it out: "
+                "{exclude}.",
+                column=name,
+                tells=words[-1],
+                exclude=exclude,
+            )
+            warnings.warn(warning, stacklevel=5)
+        for column, values_of in groups.items():
+            told = telling(values, values_of)
+            if told is None:
+                continue
+            best[name] = max(best.get(name, 0.0), told[0])
+            if told[0] >= STAND_IN:
+                which = "" if told[1].value is None else f"{told[1].value!r} of "
+                words.append(_tells(f"{which}{column!r}, which is sensitive,", told[0]))
+                warning = InputWarning(
+                    "stand_in",
+                    "column {column!r} {tells}; leave it out, {exclude}, unless that is meant.",
+                    column=name,
+                    sensitive=column,
+                    tells=words[-1],
+                    exclude=exclude,
+                )
+                warnings.warn(warning, stacklevel=5)
+        remarks[name] = "; ".join(words)
+    most = sorted(best, key=lambda name: (-best[name], name))[:MOST_STAND_INS]
+    return remarks, [{"column": name, "auc": round(best[name], 4)} for name in most]
+
+
+def _tells(what: str, auc: float) -> str:
+    if auc == 1:
+        return f"tells {what} without fail"
+    # Rounded down: 0.9996 is not 1.
+    return f"tells {what} almost always (AUC {int(1000 * auc) / 1000:.3f} on rows not learned from)"
+
+
+def _named_codes(values: NDArray[np.float64], column: str) -> bool:
+    """Say whether whole numbers that repeat have the name of an identifier, such as store_id."""
+    known = values[~np.isnan(values)]
+    return is_identifier_name(column) and bool((known % 1 == 0).all()) and len(np.unique(known)) > 2

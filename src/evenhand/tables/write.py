@@ -14,18 +14,18 @@ from typing import Any
 import pandas as pd
 
 from evenhand._extras import import_extra
-from evenhand.tables.read import TableFileError, first_line
+from evenhand.tables.file_errors import TableFileError, first_line
 
 __all__ = ["write_chunks"]
 
 
 def write_chunks(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
-    """Write a table that comes in parts, and give its number of rows.
+    """Write a table that comes in chunks, and give its number of rows.
 
     Parameters
     ----------
     frames : iterable of DataFrame
-        The parts, with the same columns.
+        The chunks, with the same columns.
     file : binary file
         Where to.
     name : str
@@ -86,7 +86,10 @@ def _write_parquet(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
                 writer.write_table(part.cast(schema))
             except arrow.lib.ArrowException as error:
                 raise TableFileError(
-                    f"{name} cannot be written as Parquet ({first_line(error)}) Write CSV."
+                    "unwritable_parquet",
+                    "{file} cannot be written as Parquet ({why}) Write CSV.",
+                    file=name,
+                    why=first_line(error),
                 ) from None
             n += len(frame)
     return n

@@ -16,8 +16,7 @@ from evenhand.core.groups import group_codes
 from evenhand.core.rates import RATES, overall_accuracy, wilson_interval
 from evenhand.core.targets import Target
 from evenhand.engines.coding import compared_groups
-from evenhand.tables.groups import take_table_rows
-from evenhand.tables.parse import NO_VALUE, MissingWords, as_frame, check_words, listed
+from evenhand.tables.columns import NO_VALUE, MissingWords, as_table, check_words, listed
 from evenhand.workflow import labels as lb
 from evenhand.workflow.missing_answers import Counts, binary_counts, missing_labels, unanswered
 
@@ -205,14 +204,15 @@ def _read(
             favourable=Parameter("favourable"),
         )
     lb.check_roles(label, sensitive)
-    check_words(as_frame(X), [*sensitive, *filter(None, (label, prediction))], missing)
+    X = as_table(X)
+    check_words(X, [*sensitive, *filter(None, (label, prediction))], missing)
     groups, kept = columns.groups(X)
-    X = X if kept.all() else take_table_rows(X, kept)
+    X = X.take(kept)
     # A classifier that says the same to everybody may well be audited, beside labels.
     answers, known = lb.label_values(X, what, least=1 if both else 2, missing=missing)
     labels, labelled = answers, known[known]
     if both:
-        X = X if known.all() else take_table_rows(X, known)
+        X = X.take(known)
         labels, labelled = lb.label_values(X, str(label), missing=missing)
         answers = _same_numbers(answers, labels)
     strange = sorted(set(map(str, answers)) - set(map(str, labels)))

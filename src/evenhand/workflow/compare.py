@@ -14,9 +14,8 @@ from evenhand.core.errors import InputError, Parameter, Spelling, sentences
 from evenhand.core.groups import group_codes
 from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
+from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.groups import take_table_rows
-from evenhand.tables.parse import MissingWords, as_frame
 from evenhand.workflow.labels import (
     Columns,
     check_roles,
@@ -105,17 +104,17 @@ def compare_methods(
     large, number, small = compared_groups(names, judged, min_group_size, " to test on")
     if small:
         rows = number[z] < len(large)
-        X, y, z = take_table_rows(X, rows), y[rows], z[rows]
+        X, y, z = X.take(rows), y[rows], z[rows]
         small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
     notion = notion_name(notion)
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
-    table = X if isinstance(X, pd.DataFrame) else as_frame(X).to_pandas()
+    table = X.frame.to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
     encoder = TableEncoder(exclude=[label, *exclude], na=na, keep_na=keep_na)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
-        plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(table, y).plans_
+        plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}

@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from evenhand.core.errors import InputError
 from evenhand.core.rows import Share
 from evenhand.engines.dask import compute
 from evenhand.engines.parquet import find_files
-from evenhand.tables.read import TableFileError, check_header
+from evenhand.tables.file_errors import TableFileError, check_header, no_rows
 
 __all__ = ["Piece", "dask_client", "draw_sample", "find_pieces", "read_piece"]
 
@@ -82,9 +83,11 @@ def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
             # As the default it would stay so, in part, if it cannot be reached.
             client = Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise ValueError(
-                f"no Dask scheduler answers at {address!r}; start one there, or say --dask alone "
-                "for one on this machine."
+            raise InputError(
+                "no_scheduler",
+                "no Dask scheduler answers at {address!r}; start one there, or give no address to "
+                "have one on this machine.",
+                address=address,
             ) from error
     with client, client.as_current():
         yield client
@@ -110,7 +113,7 @@ def find_pieces(path: str) -> list[Piece]:
     try:
         files = find_files(path)
     except FileNotFoundError as error:
-        raise TableFileError(str(error)) from None
+        raise TableFileError("no_files", "{why}", why=error) from None
     pieces: list[Piece] = []
     start = 0
     for file in files:
@@ -123,7 +126,7 @@ def find_pieces(path: str) -> list[Piece]:
                 pieces.append(Piece(str(file.resolve()), groups, start, n))
                 start, groups, n = start + n, [], 0
     if not pieces:
-        raise TableFileError(f"{path} has columns but no rows.")
+        raise no_rows(path, "columns")
     return pieces
 
 
@@ -134,8 +137,10 @@ def _row_groups(file: Path) -> list[int]:
         check_header(about.schema.to_arrow_schema().names, str(file))
     except pa.lib.ArrowException:
         raise TableFileError(
-            f"{file} is no Parquet file, and --dask reads no others; write the table as Parquet, "
-            "or leave --dask out."
+            "not_parquet",
+            "{file} is no Parquet file, and Dask is given no others; write the table as Parquet, "
+            "or train without Dask.",
+            file=str(file),
         ) from None
     return [about.row_group(i).num_rows for i in range(about.num_row_groups)]
 
@@ -146,7 +151,10 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
     missing = [name for name in columns or () if name not in file.schema_arrow.names]
     if missing:
         raise TableFileError(
-            f"{piece.path} has no column {missing[0]!r}, which other files of the table have."
+            "file_without_column",
+            "{file} has no column {column!r}, which other files of the table have.",
+            file=piece.path,
+            column=missing[0],
         )
     return file.read_row_groups(piece.groups, columns=columns)
 
@@ -175,7 +183,8 @@ def draw_sample(
         table = pa.concat_tables([one[0] for one in drawn], promote_options="permissive")
     except pa.lib.ArrowException as error:
         raise TableFileError(
-            f"the files hold columns of different types ({str(error).splitlines()[0]}); write "
-            "them alike."
+            "files_of_different_types",
+            "the files hold columns of different types ({why}); write them alike.",
+            why=str(error).splitlines()[0],
         ) from None
     return table.to_pandas(), np.concatenate([one[1] for one in drawn])

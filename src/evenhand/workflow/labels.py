@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,24 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, fisher_exact
 
-from evenhand.core.errors import InputError, Parameter
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import group_codes, zero_one
 from evenhand.persist.model_file import SavedModel
+from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, check_words, listed, no_column
 from evenhand.tables.groups import (
     as_bins,
     bins_by_column,
     find_edges,
     group_values,
     known_groups,
-    take_table_rows,
-)
-from evenhand.tables.parse import (
-    BUILT_IN,
-    MissingWords,
-    as_frame,
-    check_words,
-    listed,
-    read_texts,
 )
 
 __all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
@@ -51,6 +42,9 @@ UNRELATED = 0.05
 # Shares of missing labels that differ by more than this between groups are told, whatever chance
 # may have done.
 UNEVEN = 0.01
+
+# How pandas hashes a missing value.
+NO_MARK = np.iinfo(np.uint64).max
 
 
 def label_values(
@@ -75,34 +69,52 @@ def label_values(
         Labels of the rows that have one, as whole numbers where all are written as such, else as
         text: 01 and 02 are codes. And which rows those are.
     """
-    frame = as_frame(X)
-    if label not in frame.columns:
-        raise ValueError(f"the table has no column {label!r}; it has {listed(frame.columns)}.")
-    texts = read_texts(frame[label], missing)
-    known = np.array([t is not None for t in texts])
+    table = as_table(X)
+    if label not in table.columns:
+        raise no_column(label, table.columns)
+    texts = table[label].as_text(missing)
+    known = texts.codes >= 0
     if not known.any():
-        raise ValueError(f"column {label!r} has no value in any row.")
-    values = texts[known].astype(str)
-    distinct = np.unique(values)
-    if len(distinct) < least:
-        raise ValueError(
-            f"column {label!r} has the value {str(distinct[0])!r} in every row; a label needs two."
+        raise InputError("empty_label", "column {column!r} has no value in any row.", column=label)
+    levels = texts.levels.tolist()
+    if len(levels) < least:
+        raise InputError(
+            "one_label",
+            "column {column!r} has the value {value!r} in every row; a label needs two.",
+            column=label,
+            value=levels[0],
         )
-    if len(distinct) > MOST_LABELS:
-        raise ValueError(
-            f"column {label!r} has {len(distinct):,} different values, such as "
-            f"{listed(distinct.tolist(), 3)}; a label has a few (at most {MOST_LABELS})."
+    if len(levels) > MOST_LABELS:
+        raise InputError(
+            "too_many_labels",
+            "column {column!r} has {n:,} different values, such as {values}; a label has a few (at "
+            "most {most}).",
+            column=label,
+            n=len(levels),
+            values=listed(sorted(levels), 3),
+            most=MOST_LABELS,
         )
+    values = np.array(levels)
     try:
-        written = {v: int(v) for v in distinct.tolist()}
+        numbers = [int(text) for text in levels]
     except ValueError:
-        return values, known
-    if any(str(number) != v for v, number in written.items()):
-        return values, known
-    return np.array([written[v] for v in values.tolist()]), known
+        numbers = []
+    if [str(number) for number in numbers] == levels:
+        values = np.array(numbers)
+    return values[texts.codes[known]], known
 
 
-def as_label(text: str, values: Sequence[Any], column: str, name: str) -> Any:
+def too_few_to_test(n: int) -> InputError:
+    """Say that no rows can be held back."""
+    return InputError(
+        "too_few_to_test",
+        "{n:,} rows are too few to hold some back for a test; use {test_size}.",
+        n=n,
+        test_size=Parameter("test_size", 0),
+    )
+
+
+def as_label(text: str, values: Sequence[Any], column: str, parameter: str) -> Any:
     """Find the label or group that a user wrote as text, or as an equal number: 1 is 1.0."""
     for value in values:
         if str(value) == text:
@@ -112,9 +124,9 @@ def as_label(text: str, values: Sequence[Any], column: str, name: str) -> Any:
     if len(equal) == 1:
         return equal[0]
     raise InputError(
-        "not_a_value",
+        "unknown_value",
         "{given} is no value of column {column!r}; it has {values}.",
-        given=Parameter(name, text),
+        given=Parameter(parameter, text),
         column=column,
         values=listed(values),
     )
@@ -155,13 +167,28 @@ def favourable_label(
     numbers = zero_one(labels) if len(labels) == 2 else None
     if numbers is not None:
         return max(numbers, key=numbers.__getitem__)
+    one, *others = map(str, labels)
+    if not others:
+        raise InputError(
+            "one_value_not_said",
+            "column {column!r} has the value {value!r} in every row, and whether it is favourable "
+            "is never guessed; say {favourable} if it is.",
+            column=column,
+            value=one,
+            favourable=Parameter("favourable", one),
+        )
     n = sum(labels.values())
     shown = [f"{label!r} ({rows / n:.1%} of the rows)" for label, rows in labels.items()]
-    options = [f"--favourable {shlex.quote(str(label))}" for label in labels]
-    more = ", or another of them" if len(options) > 2 else ""
-    raise ValueError(
-        f"column {column!r} has {len(labels)} labels, {', '.join(shown)}, and which one is "
-        f"favourable is never guessed; say {' or '.join(options[:2])}{more}."
+    raise InputError(
+        "favourable_not_said",
+        "column {column!r} has {n} labels, {labels}, and which one is favourable is never guessed; "
+        "say {one} or {other}{more}.",
+        column=column,
+        n=len(labels),
+        labels=", ".join(shown),
+        one=Parameter("favourable", one),
+        other=Parameter("favourable", others[0]),
+        more=", or another of them" if len(labels) > 2 else "",
     )
 
 
@@ -180,19 +207,22 @@ def alike_labels(labels: Mapping[Any, int]) -> list[dict[str, int]]:
     return [same for same in alike.values() if len(same) > 1]
 
 
-def alike_sentence(same: Mapping[str, int], column: str) -> str:
+def alike_warning(same: Mapping[str, int], column: str) -> InputWarning:
     """Say that labels are counted as different answers though they may mean the same."""
     counts = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in same.items()]
-    return (
-        f"{' and '.join(counts)} in {column} are counted as different answers, though they differ "
-        "only in how they are written. If they mean the same, write them alike first."
+    return InputWarning(
+        "alike_labels",
+        "{labels} in {column} are counted as different answers, though they differ only in how "
+        "they are written. If they mean the same, write them alike first.",
+        column=column,
+        labels=" and ".join(counts),
     )
 
 
 def warn_of_alike(labels: Mapping[Any, int], column: str) -> None:
     """Warn of labels that differ only in how they are written."""
     for same in alike_labels(labels):
-        warnings.warn(alike_sentence(same, column), UserWarning, stacklevel=3)
+        warnings.warn(alike_warning(same, column), stacklevel=3)
 
 
 def favourable_answer(label: str, values: Sequence[str]) -> str:
@@ -251,29 +281,40 @@ def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
         known_values = values[name].dropna()
         written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
         if name not in bins and n > MOST_VALUES and all(written):
-            raise ValueError(
-                f"column {name!r} is a number with {n} distinct values; say with --bins which "
-                f"values are a group, for example --bins {name}=30,45,60."
+            raise InputError(
+                "bins_needed",
+                "column {column!r} is a number with {n} distinct values; say which values are a "
+                "group, for example {bins}.",
+                column=name,
+                n=n,
+                bins=Parameter("bins", {name: [30, 45, 60]}),
             )
         if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
-            raise ValueError(
-                f"column {name!r} has {n:,} different values; groups are few (at most "
-                f"{MOST_GROUPS}): is it a name or a number of persons?"
+            raise InputError(
+                "too_many_groups",
+                "column {column!r} has {n:,} different values; groups are few (at most {most}): is "
+                "it a name or a number of persons?",
+                column=name,
+                n=n,
+                most=MOST_GROUPS,
             )
 
 
 def fingerprint(X: Any) -> str:
     """Give a short mark of a table's values, which another table hardly has."""
-    frame = as_frame(X)
+    table = as_table(X)
     digest = hashlib.sha256()
-    for name in frame.columns:
-        try:
-            texts: Any = read_texts(frame[name])
-        except ValueError:  # lists or records, which may be in columns that are no inputs
-            texts = list(map(str, frame[name].to_list()))
-        values = pd.Series(texts, dtype=object)
+    for name in table.columns:
         digest.update(name.encode())
-        digest.update(pd.util.hash_pandas_object(values, index=False).to_numpy().tobytes())
+        try:
+            texts = table[name].as_text()
+        except InputError:  # lists or records, which may be in columns that are no inputs
+            values = pd.Series(list(map(str, table.frame[name].to_list())), dtype=object)
+            marks = pd.util.hash_pandas_object(values, index=False).to_numpy()
+        else:
+            levels = texts.levels.to_numpy(dtype=object)
+            marks = texts.spread(pd.util.hash_array(levels, categorize=False), NO_MARK)
+        digest.update(marks.tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -311,14 +352,26 @@ def check_roles(
 ) -> None:
     """Refuse a label that is sensitive, and a kind for a column that is no input."""
     if label in sensitive:
-        raise ValueError(f"column {label!r} cannot be both the label and the sensitive one.")
+        raise InputError(
+            "sensitive_label",
+            "column {column!r} cannot be both the label and the sensitive one.",
+            column=label,
+        )
     twice = [name for i, name in enumerate(sensitive) if name in sensitive[:i]]
     if twice:
-        raise ValueError(f"the sensitive column {twice[0]!r} is named twice; name it once.")
+        raise InputError(
+            "sensitive_twice",
+            "the sensitive column {column!r} is named twice; name it once.",
+            column=twice[0],
+        )
     for name in kinds:
         if name == label or (name in sensitive and not sensitive_inputs):
-            what = "the label" if name == label else "sensitive"
-            raise ValueError(f"column {name!r} is {what}, no input, so it cannot have a kind.")
+            raise InputError(
+                "kind_of_no_input",
+                "column {column!r} is {role}, no input, so it cannot have a kind.",
+                column=name,
+                role="the label" if name == label else "sensitive",
+            )
 
 
 def whom_left_out(
@@ -347,10 +400,14 @@ def check_labelled_groups(groups: Any, known: NDArray[np.bool_], columns: Column
     labelled = np.unique(z[known])
     if len(names) > 1 and len(labelled) == 1:
         others = [str(name) for j, name in enumerate(names.tolist()) if j != labelled[0]]
-        raise ValueError(
-            f"only rows of {str(names[labelled[0]])!r} have a value in {columns.label!r}; "
-            f"{listed(others)} {'has' if len(others) == 1 else 'have'} rows, but none with a "
-            "label, so there is nothing to compare."
+        raise InputError(
+            "labels_of_one_group",
+            "only rows of {group!r} have a value in {column!r}; {others} {have} rows, but none "
+            "with a label, so there is nothing to compare.",
+            group=str(names[labelled[0]]),
+            column=columns.label,
+            others=listed(others),
+            have="has" if len(others) == 1 else "have",
         )
 
 
@@ -362,9 +419,10 @@ def labelled_rows(
     ``several_groups`` says whether labels of one group alone are refused.
     """
     label, sensitive = str(columns.label), columns.sensitive
-    check_words(as_frame(X), [label, *sensitive], columns.missing)
+    X = as_table(X)
+    check_words(X, [label, *sensitive], columns.missing)
     groups, kept = columns.groups(X)
-    X = X if kept.all() else take_table_rows(X, kept)
+    X = X.take(kept)
     y, known = label_values(X, label, missing=columns.missing)
     if several_groups:
         check_labelled_groups(groups, known, columns)
@@ -373,6 +431,5 @@ def labelled_rows(
         {"reason": f"without a value in {label!r}", "n": int((~known).sum())}
         | whom_left_out(groups, known),
     ]
-    unlabelled = None if known.all() else take_table_rows(X, ~known)
-    X = X if known.all() else take_table_rows(X, known)
-    return X, y, [d for d in dropped if d["n"]], unlabelled
+    unlabelled = None if known.all() else X.take(~known)
+    return X.take(known), y, [d for d in dropped if d["n"]], unlabelled

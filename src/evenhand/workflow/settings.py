@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.parse import MissingWords
 from evenhand.tables.pipeline import FairPipeline, fair_pipeline
 from evenhand.workflow.labels import Columns, check_roles, favourable_label, warn_of_alike
 

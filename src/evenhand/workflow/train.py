@@ -11,14 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.groups import group_codes
 from evenhand.frontier.splits import split_rows
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.groups import bins_by_column, find_edges, group_values, take_table_rows
-from evenhand.tables.parse import as_frame, check_width
+from evenhand.tables.columns import as_table, check_width
+from evenhand.tables.groups import bins_by_column, find_edges, group_values
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import add_answers, rows_in_memory, with_counts
-from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows
+from evenhand.workflow.labels import (
+    fingerprint,
+    label_counts,
+    labelled_rows,
+    too_few_to_test,
+)
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled, numbers_or_none
 
@@ -59,7 +65,8 @@ def train_table(
 ) -> SavedModel:
     """As :func:`train`, with the settings in one record."""
     settings.check()
-    check_width(as_frame(X))
+    X = as_table(X)
+    check_width(X)
     X, y, dropped, unlabelled = labelled_rows(X, settings.columns)
     settings = replace(settings, bins=_edges_on_all_rows(X, settings))
     facts: dict[str, Any] = {
@@ -69,6 +76,7 @@ def train_table(
         "test_title": "held back from the start" if test is None else "the test table",
         "fingerprint": fingerprint(X),
     }
+    X.release()
     labels = label_counts(y)
     pipeline = settings.pipeline()
     settings.name_favourable(pipeline, labels)
@@ -83,7 +91,7 @@ def train_table(
         dropped += left_out
     elif settings.test_size:
         X, y, X_test, y_test = _split(X, y, settings)
-    pipeline.fit(X, y, encoder__readings=look.readings_)
+    pipeline.fit(X, y, encoder__formats=look.formats_)
     saved = with_facts(pipeline, facts, train=(X, y), test=(X_test, y_test))
     if unlabelled is not None:
         _add_unlabelled(saved.facts, pipeline, unlabelled, ["train", "test"][: 1 + (test is None)])
@@ -125,9 +133,12 @@ def _test_rows(
     X, y, dropped, _ = labelled_rows(test, settings.columns, several_groups=False)
     unknown = sorted(set(y.tolist()) - set(labels), key=str)
     if unknown:
-        raise ValueError(
-            f"the test table has the label {unknown[0]!r} in column {settings.label!r}, which the "
-            f"training table has not."
+        raise InputError(
+            "unknown_test_label",
+            "the test table has the label {value!r} in column {column!r}, which the training table "
+            "has not.",
+            column=settings.label,
+            value=unknown[0],
         )
     told = [d | {"reason": f"of the test table {d['reason']}", "part": "test"} for d in dropped]
     return X, y, told
@@ -142,12 +153,10 @@ def _split(
     strata = group_codes(groups)[1] * len(labels) + codes
     held = split_rows(strata, settings.test_size, np.random.RandomState(settings.seed))[1]
     if not len(held):
-        raise ValueError(
-            f"{len(y)} rows are too few to hold some back for a test; use --test-size 0."
-        )
+        raise too_few_to_test(len(y))
     mask = np.zeros(len(y), dtype=bool)
     mask[held] = True
-    return take_table_rows(X, ~mask), y[~mask], take_table_rows(X, mask), y[mask]
+    return X.take(~mask), y[~mask], X.take(mask), y[mask]
 
 
 def _add_unlabelled(
@@ -163,15 +172,18 @@ def _add_unlabelled(
     known = numbers_or_none(model, groups) >= 0
     if not known.any():
         return
-    X = X if known.all() else take_table_rows(X, known)
+    X = X.take(known)
     try:
         # Any label will do: it is not looked at.
         rows = rows_in_memory(pipeline, X, np.full(known.sum(), model.fitted_.labels[0]))
     except ValueError as error:
         warnings.warn(
-            f"rows without a label cannot be read, so the ratio over all rows is not known: "
-            f"{error}",
-            UserWarning,
+            InputWarning(
+                "unreadable_unlabelled_rows",
+                "rows without a label cannot be read, so the ratio over all rows is not known: "
+                "{why}",
+                why=error,
+            ),
             stacklevel=3,
         )
         return

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rows import Share
 from evenhand.engines.chunks import Chunk
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
@@ -29,13 +30,13 @@ from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import code_chunks
 from evenhand.models.inputs import CodedRows
 from evenhand.persist.model_file import SavedModel
+from evenhand.tables.columns import CellError, Table, as_table, check_words, refuse_words
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import find_edges, group_values
-from evenhand.tables.parse import CellError, as_frame, check_words, refuse_words
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import with_counts
 from evenhand.workflow.dask_pieces import Piece, draw_sample, read_piece
-from evenhand.workflow.labels import Columns, check_groups, label_values
+from evenhand.workflow.labels import Columns, check_groups, label_values, too_few_to_test
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled
 from evenhand.workflow.value_key import Key, count_values, look_up, make_key
@@ -66,7 +67,8 @@ def train_pieces(
     settings.check()
     pipeline = _pipeline(settings)
     share = Share(settings.seed, 0.0, settings.test_size, True)
-    sample, held = draw_sample(pieces, settings.seed, share)
+    drawn, held = draw_sample(pieces, settings.seed, share)
+    sample = as_table(drawn)
     columns = _group_columns(sample, settings, pipeline)
     counts = _count(pieces, sample, columns)
     key, dropped, (groups, n_unlabelled) = make_key(counts, columns)
@@ -109,16 +111,17 @@ def _pipeline(settings: TrainSettings) -> FairPipeline:
     model.settings().check_chunks("dask", "a table in parts")
     for name, wanted in (pipeline.bins or {}).items():
         if np.ndim(wanted) == 0:
-            raise ValueError(
-                f"bins of equal size need all values of {name!r} in one place; give edges, as in "
-                f"--bins {name}=30,45,60."
+            raise InputError(
+                "edges_needed",
+                "bins of equal size need all values of {column!r} in one place; give edges, as in "
+                "{bins}.",
+                column=name,
+                bins=Parameter("bins", {name: [30, 45, 60]}),
             )
     return pipeline
 
 
-def _group_columns(
-    sample: pd.DataFrame, settings: TrainSettings, pipeline: FairPipeline
-) -> Columns:
+def _group_columns(sample: Table, settings: TrainSettings, pipeline: FairPipeline) -> Columns:
     """Say how groups and labels are read; refuse columns that hold none, as the sample shows.
 
     Before anything is counted: groups and labels that are none may be as many as the rows.
@@ -128,14 +131,12 @@ def _group_columns(
     pipeline.edges_ = find_edges(values, bins)
     columns = settings.columns._replace(bins=pipeline.edges_)
     check_groups(columns.group_columns(sample), pipeline.edges_)
-    check_words(as_frame(sample), [*settings.sensitive, settings.label], missing)
+    check_words(sample, [*settings.sensitive, settings.label], missing)
     label_values(sample, settings.label, least=1, missing=missing)
     return columns
 
 
-def _count(
-    pieces: Sequence[Piece], sample: pd.DataFrame, columns: Columns
-) -> Counter[tuple[Any, ...]]:
+def _count(pieces: Sequence[Piece], sample: Table, columns: Columns) -> Counter[tuple[Any, ...]]:
     """Count the values of all pieces; refuse words that may stand for no value."""
     asked = delayed(columns, traverse=False, pure=False)
     counted = compute(*(delayed(count_values)(piece, asked) for piece in pieces))
@@ -143,7 +144,7 @@ def _count(
         words: dict[str, Counter[str]] = {
             name: sum((one[1][name] for one in counted), Counter()) for name in counted[0][1]
         }
-        refuse_words(words, as_frame(sample))
+        refuse_words(words, sample)
     return reduce(add, (one[0] for one in counted), Counter())
 
 
@@ -157,7 +158,7 @@ def _rows_of_labels(key: Key, counts: Counter[tuple[Any, ...]]) -> dict[Any, int
 
 def _fit_encoder(
     pipeline: FairPipeline,
-    sample: pd.DataFrame,
+    sample: Table,
     held: NDArray[np.bool_],
     columns: Columns,
     key: Key,
@@ -167,11 +168,11 @@ def _fit_encoder(
     encoder: TableEncoder = pipeline.named_steps["encoder"]
     known = look_up(sample, columns, key)
     fitted = ~held[known.kept] | known.rare
-    sample = sample[known.kept]
+    sample = sample.take(known.kept)
     look = clone(encoder).fit(sample, known.y)
     if before_fit is not None:
         before_fit()
-    encoder.fit_transform(sample[fitted], known.y[fitted], readings=look.readings_)
+    encoder.fit_transform(sample.take(fitted), known.y[fitted], formats=look.formats_)
     return look
 
 
@@ -189,28 +190,32 @@ def _encode(piece: Piece, about: tuple[TableEncoder, Columns, Key, Share]) -> En
     used = [plan.column for plan in encoder.plans_ if plan.kind != "dropped"]
     columns = list(dict.fromkeys([*used, *roles.sensitive, str(roles.label)]))
     frame = read_piece(piece, columns).to_pandas().reset_index(drop=True)
-    known = look_up(frame, roles, key)
+    table = as_table(frame)
+    known = look_up(table, roles, key)
     held = share.of(piece.start, piece.n_rows)[known.kept] & ~known.rare
     mark = hashlib.sha256(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     if known.kept.any():
-        X = _inputs(encoder, frame, known.kept, piece.start)
+        X = _inputs(encoder, table, known.kept, piece.start)
     else:
         X = np.empty((0, len(encoder.get_feature_names_out())))
     train, test = (Chunk(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
     return Encoded(train, test, mark.hexdigest())
 
 
-def _inputs(encoder: TableEncoder, frame: pd.DataFrame, kept: NDArray[np.bool_], start: int) -> Any:
+def _inputs(encoder: TableEncoder, table: Table, kept: NDArray[np.bool_], start: int) -> Any:
     """Give the inputs; a value that cannot be read is named by its row in the whole table."""
     try:
-        return encoder.transform(frame[kept])
+        return encoder.transform(table.take(kept))
     except CellError as error:
-        row = start + int(np.flatnonzero(kept)[error.row])
-        # The sample did not have it.
-        before = error.before.replace(
-            "when the model was trained, and now", "in the rows that were looked at, and"
-        )
-        raise CellError(before, row, error.after) from None
+        data = error.data | {"row": start + int(np.flatnonzero(kept)[error.data["row"] - 1]) + 1}
+        if error.code != "unreadable_value":
+            raise CellError(error.code, error.template, **data) from None
+        raise CellError(
+            "unreadable_value_outside_sample",
+            "column {column!r} held {what} in the rows that were looked at, and {value!r} in row "
+            "{row}; {advice} or leave it empty.",
+            **data,
+        ) from None
 
 
 def _part(encoded: Encoded, name: str) -> Chunk:
@@ -225,9 +230,13 @@ def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_r
         for plan in encoder.plans_
     ]
     warnings.warn(
-        f"what the columns hold was found out on a sample of {n_seen:,} of the {n_rows:,} rows, "
-        "drawn evenly from all files; the model was fitted to all of them.",
-        UserWarning,
+        InputWarning(
+            "seen_on_sample",
+            "what the columns hold was found out on a sample of {n:,} of the {n_rows:,} rows, "
+            "drawn evenly from all files; the model was fitted to all of them.",
+            n=n_seen,
+            n_rows=n_rows,
+        ),
         stacklevel=3,
     )
 
@@ -247,9 +256,13 @@ def _coded(
     facts = dask_facts(parts)
     alone = [m.group for m in key.values() if m.group not in facts.groups.index]
     if alone:
-        raise ValueError(
-            f"all rows of the group {alone[0]!r} were drawn for the test; use another --seed or a "
-            "smaller --test-size."
+        raise InputError(
+            "group_in_test_only",
+            "all rows of the group {group!r} were drawn for the test; use another {seed} or a "
+            "smaller {test_size}.",
+            group=alone[0],
+            seed=Parameter("seed"),
+            test_size=Parameter("test_size"),
         )
     coding, rows = code_chunks(model.settings(), facts, weighted=False)
     rows = rows._replace(source=DaskRows(parts, facts, coding, model.n_features_in_))
@@ -258,7 +271,5 @@ def _coded(
     parts = [delayed(_part)(one, "test") for one in encoded]
     test = DaskRows(parts, dask_facts(parts), coding, model.n_features_in_)
     if not test.n_samples:
-        raise ValueError(
-            f"{n_rows:,} rows are too few to hold some back for a test; use --test-size 0."
-        )
+        raise too_few_to_test(n_rows)
     return rows, test, mark

@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.engines.coding import group_values
+from evenhand.tables.columns import Table, as_table, count_words
 from evenhand.tables.groups import MISSING, without_group
-from evenhand.tables.parse import as_frame, count_words, read_texts
 from evenhand.workflow.dask_pieces import Piece, read_piece
 from evenhand.workflow.labels import (
     Columns,
@@ -46,13 +46,11 @@ class Meaning(NamedTuple):
 Key = dict[tuple[Any, ...], Meaning]
 
 
-def _combinations(
-    frame: pd.DataFrame, columns: Columns
-) -> tuple[list[tuple[Any, ...]], NDArray[np.intp]]:
+def _combinations(table: Table, columns: Columns) -> tuple[list[tuple[Any, ...]], NDArray[np.intp]]:
     """Distinct values of the sensitive columns and of the label, and the number of each row's."""
-    values = columns.group_columns(frame).astype(object)
+    values = columns.group_columns(table).astype(object)
     values.columns = pd.RangeIndex(values.shape[1])
-    texts = read_texts(as_frame(frame)[str(columns.label)], columns.missing)
+    texts = table[str(columns.label)].as_text(columns.missing).text_values()
     values[values.shape[1]] = pd.Series(texts, dtype=object)
     number = values.groupby(list(values.columns), dropna=False, sort=False).ngroup().to_numpy()
     first = np.unique(number, return_index=True)[1]
@@ -65,10 +63,9 @@ def count_values(
 ) -> tuple[Counter[tuple[Any, ...]], dict[str, Counter[str]]]:
     """Count the combinations in a piece, and of each column the words that stand for no value."""
     names = [*columns.sensitive, str(columns.label)]
-    frame = read_piece(piece, names).to_pandas()
-    distinct, number = _combinations(frame, columns)
-    seen = as_frame(frame)
-    words = {name: count_words(seen[name], columns.missing) for name in names}
+    table = as_table(read_piece(piece, names).to_pandas())
+    distinct, number = _combinations(table, columns)
+    words = {name: count_words(table[name], columns.missing) for name in names}
     return Counter(dict(zip(distinct, np.bincount(number).tolist(), strict=True))), words
 
 
@@ -92,7 +89,7 @@ def make_key(
     kept = ~missing.any(axis=1).to_numpy()
     if columns.missing_groups == "error" and not kept.all():
         column = missing.columns[missing.any()][0]
-        raise ValueError(without_group(column, int(n[missing[column]].sum())))
+        raise without_group(column, int(n[missing[column]].sum()))
     if columns.missing_groups == "group":
         values = values.astype(object).where(~missing, MISSING)
         kept = np.ones(len(distinct), dtype=bool)
@@ -123,9 +120,9 @@ class Known(NamedTuple):
     rare: NDArray[np.bool_]
 
 
-def look_up(frame: pd.DataFrame, columns: Columns, key: Key) -> Known:
+def look_up(table: Table, columns: Columns, key: Key) -> Known:
     """Read groups and labels of a piece by the key."""
-    distinct, number = _combinations(frame, columns)
+    distinct, number = _combinations(table, columns)
     meant = [key.get(values) for values in distinct]
     places = np.cumsum([meaning is not None for meaning in meant]) - 1
     kept = np.array([meaning is not None for meaning in meant])[number]

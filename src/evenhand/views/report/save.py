@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand._atomic import write_atomically
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.classifier import FairClassifier
-from evenhand.tables.groups import take_table_rows
+from evenhand.tables.columns import as_table
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.views.report.page import render
 from evenhand.workflow.labels import fingerprint
@@ -66,8 +66,8 @@ def save_report(
             extra_column=Parameter("extra_column", method.extra_column),
         )
     parts: list[tuple[Any, Any]] = [
-        (X, np.asarray(y)),
-        (X_test, None if y_test is None else np.asarray(y_test)),
+        (as_table(X), np.asarray(y)),
+        (None, None) if y_test is None else (as_table(X_test), np.asarray(y_test)),
     ]
     for i, (table, labels) in enumerate(parts):
         if labels is not None:
@@ -86,7 +86,7 @@ def save_report(
                     "the model does not know the label {label!r}.",
                     label=min(unknown, key=str),
                 )
-            parts[i] = (take_table_rows(table, kept), labels[kept])
+            parts[i] = (table.take(kept), labels[kept])
     dropped = [{"reason": "without a group", "n": len(y) - len(parts[0][1])}]
     if y_test is not None:
         n = len(y_test) - len(parts[1][1])

@@ -11,7 +11,7 @@ from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, listed, percent
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Grid, Screen, crossed, short
-from evenhand.workflow.labels import alike_sentence
+from evenhand.workflow.labels import alike_warning
 
 
 def show_audit(report: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ def _say_other_labels(screen: Screen, report: dict[str, Any]) -> None:
         )
     for same in report["alike_labels"]:
         written = {short(word, 30): n for word, n in same.items()}
-        screen.say(alike_sentence(written, column), "bold yellow")
+        screen.say(str(alike_warning(written, column)), "bold yellow")
 
 
 def _say_missing_labels(screen: Screen, report: dict[str, Any]) -> None:
