@@ -126,9 +126,13 @@ def warns(code, **data):
 
 
 def assert_message(message, code, data):
-    """Compare a message's code and those of its data that are named."""
+    """Compare a message's code and those of its data that are named; a message among them by code.
+
+    A parameter equals the pair of its name and value.
+    """
     assert message.code == code, f"{message.code}: {message}"
-    named = {name: message.data.get(name, "(not in its data)") for name in data}
+    given = {name: message.data.get(name, "(not in its data)") for name in data}
+    named = {name: getattr(value, "code", value) for name, value in given.items()}
     assert named == data, f"{code}: {message}"
 
 

@@ -115,7 +115,7 @@ class TestFavourable:
             assert json.loads(found.stdout)["favourable"] == "1.0"
         refused = run("audit", frame, *ROLES, "--favourable", "2", code=1)
         assert "is no value of column 'y'" in words(refused.stderr)
-        with raises("not_a_value", given=Parameter("favourable", "1"), column="y"):
+        with raises("unknown_value", given=Parameter("favourable", "1"), column="y"):
             as_label("1", ["01", "1.0"], "y", "favourable")
 
     def test_train_takes_the_larger_whatever_the_alphabet_says(self):

@@ -147,7 +147,7 @@ class TestOppositeAnswers:
             audit_table(frame, **asked, favourable="1")
         found = audit_table(frame, **asked, favourable="yes", favourable_label="0")
         assert found["accuracy"] > 0.75
-        with raises("not_a_value", given=Parameter("favourable_label", "2"), column="default"):
+        with raises("unknown_value", given=Parameter("favourable_label", "2"), column="default"):
             audit_table(frame, **asked, favourable="yes", favourable_label="2")
         with raises("favourable_label_alone"):
             audit_table(frame, label="default", sensitive=["g"], favourable_label="0")

@@ -3,49 +3,29 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 from evenhand.core.errors import Message, Parameter
 
-__all__ = ["notes_of", "say", "spell"]
+__all__ = ["say", "spell"]
 
-# Parameters of the library, and the options that they come from.
-OPTIONS = {
-    "bins": "--bins",
-    "confidence": "--confidence",
-    "delta": "--delta",
-    "exclude": "--exclude",
-    "favourable": "--favourable",
-    "favourable_label": "--favourable-label",
-    "group_cuts": "--group-cuts",
-    "jobs": "--jobs",
-    "keep_na": "--keep-na",
+# Parameters of the library that are options of the same name, and those that have another one.
+NAMES = (
+    *("bins", "confidence", "delimiter", "delta", "encoding", "exclude", "favourable"),
+    *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
+    *("missing_groups", "na", "notion", "prediction", "privileged", "seed", "selection"),
+    *("sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
+)
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "kinds": "--kind",
-    "label": "--label",
     "methods": "--method",
-    "min_group_size": "--min-group-size",
-    "missing_groups": "--missing-groups",
     "n_jobs": "--jobs",
     "n_splits": "--splits",
-    "na": "--na",
-    "notion": "--notion",
     "pos_label": "--favourable",
-    "prediction": "--prediction",
-    "privileged": "--privileged",
     "random_state": "--seed",
-    "seed": "--seed",
-    "selection": "--selection",
-    "sensitive": "--sensitive",
     "sensitive_features": "--sensitive",
-    "sensitive_inputs": "--sensitive-inputs",
-    "splits": "--splits",
-    "tau": "--tau",
     "taus": "--tau",
-    "test_size": "--test-size",
-    "delimiter": "--delimiter",
-    "encoding": "--encoding",
 }
 # Arguments that are columns of the table.
 COLUMNS = {"sensitive_features": "the sensitive column", "y": "the label"}
@@ -95,9 +75,3 @@ def _texts(name: str, value: Any) -> list[str]:
 def say(message: BaseException) -> str:
     """Give an error's or a warning's sentence, spelled for the command."""
     return message.sentence(spell) if isinstance(message, Message) else str(message)
-
-
-def notes_of(caught: Iterable[warnings.WarningMessage]) -> list[str]:
-    """Give warnings that are meant for users, each once."""
-    meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
-    return list(dict.fromkeys(say(w) for w in meant if isinstance(w, Warning)))

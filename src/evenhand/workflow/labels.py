@@ -102,7 +102,7 @@ def label_values(
     return np.array([written[v] for v in values.tolist()]), known
 
 
-def as_label(text: str, values: Sequence[Any], column: str, name: str) -> Any:
+def as_label(text: str, values: Sequence[Any], column: str, parameter: str) -> Any:
     """Find the label or group that a user wrote as text, or as an equal number: 1 is 1.0."""
     for value in values:
         if str(value) == text:
@@ -112,9 +112,9 @@ def as_label(text: str, values: Sequence[Any], column: str, name: str) -> Any:
     if len(equal) == 1:
         return equal[0]
     raise InputError(
-        "not_a_value",
+        "unknown_value",
         "{given} is no value of column {column!r}; it has {values}.",
-        given=Parameter(name, text),
+        given=Parameter(parameter, text),
         column=column,
         values=listed(values),
     )
