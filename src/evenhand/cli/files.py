@@ -71,6 +71,10 @@ def load(path: Path, *, whole: bool = False) -> Any:
     return saved
 
 
+# Warnings that say what the first sentence of a screen says.
+VERDICTS = ("target_missed", "not_certified")
+
+
 @contextmanager
 def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
     """Catch what the library warns of, for :func:`evenhand.core.errors.sentences`."""

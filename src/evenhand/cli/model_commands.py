@@ -13,7 +13,7 @@ import typer
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, load, write_text
+from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, load, write_text
 from evenhand.cli.shell import (
     command,
     command_line,
@@ -119,7 +119,7 @@ def pick(
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out), "notes": notes}
 
     def screen(view: Any) -> None:
-        view.show_point(summary, notes)
+        view.show_point(summary, sentences(caught, spell, without=VERDICTS))
         view.show_proportion(summary)
         view.say_written([out])
 

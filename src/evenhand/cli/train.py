@@ -12,7 +12,7 @@ import typer.core
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
-from evenhand.cli.files import caught_warnings, check_writable, read_file, title_of
+from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, read_file, title_of
 from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
 from evenhand.cli.wording import spell
 from evenhand.core.errors import InputError, sentences
@@ -134,7 +134,8 @@ def train(
     about |= {"report": None if page is None else str(page), "notes": notes}
 
     def screen(view: Any) -> None:
-        view.show_training(summary, [note for note in notes if note not in early])
+        later = sentences(caught, spell, without=VERDICTS)
+        view.show_training(summary, [note for note in later if note not in early])
         view.say_written([out, *([] if page is None else [page])])
 
     show(as_json, about | summary, screen)

@@ -6,7 +6,7 @@ which the same parameter is an option, has the sentence made anew with its own s
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 __all__ = ["InputError", "InputWarning", "Message", "Parameter", "Spelling", "sentences"]
@@ -79,11 +79,20 @@ class Message:
         return _remade, (type(self), self.code, self.template, self.data)
 
 
-def sentences(caught: Iterable[warnings.WarningMessage], spell: Spelling = str) -> list[str]:
-    """Give what warnings for users say, each once, as ``warnings.catch_warnings`` recorded them."""
+def sentences(
+    caught: Iterable[warnings.WarningMessage], spell: Spelling = str, without: Container[str] = ()
+) -> list[str]:
+    """Give what warnings for users say, each once, as ``warnings.catch_warnings`` recorded them.
+
+    Warnings whose code is in ``without`` are left out.
+    """
     meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
-    said = [w.sentence(spell) if isinstance(w, Message) else str(w) for w in meant]
-    return list(dict.fromkeys(said))
+    texts = [
+        w.sentence(spell) if isinstance(w, Message) else str(w)
+        for w in meant
+        if getattr(w, "code", None) not in without
+    ]
+    return list(dict.fromkeys(texts))
 
 
 def _remade(cls: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:

@@ -224,8 +224,7 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     if useless:
         screen.say(short(useless, 400), "bold red")
     for note in notes:
-        if not note.startswith(("--tau ", "no point can")):  # the first sentence said so
-            screen.say(f"note: {short(note, 400)}", "yellow")
+        screen.say(f"note: {short(note, 400)}", "yellow")
 
 
 def show_proportion(summary: dict[str, Any]) -> None:
