@@ -74,9 +74,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       holds text codes, numbers that repeat in the others are categories as well.
     - *Dropped*: columns without a value, with one value, with the same values as an earlier one,
       of text whose every value is in fewer than ``min_count`` rows, identifiers, and those that
-      ``exclude`` names. An identifier has another text in every row, or another whole number that looks like
-      the number of a row; or it has the name of one, such as ``patient_nbr``, and a value has 10
-      rows at most on average (:func:`evenhand.tables.identifiers.identifier`).
+      ``exclude`` names. An identifier has another text in every row, or another whole number that
+      looks like the number of a row; or it has the name of one, such as ``patient_nbr``, and a
+      value has 10 rows at most on average (:func:`evenhand.tables.identifiers.identifier`).
 
     Whole numbers that look like codes stay numbers, and the decision says how to make them
     categories. An input that tells the label, or a sensitive column, almost always is warned of: by
