@@ -17,7 +17,7 @@ from evenhand.core.rows import Share
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
-from evenhand.workflow import dask_pieces  # noqa: E402 (it imports Dask)
+from evenhand.workflow import dask_chunks  # noqa: E402 (it imports Dask)
 
 ROLES = ["--label", "y", "--sensitive", "sex"]
 
@@ -50,7 +50,7 @@ def people(n=1500, seed=0):
     )
 
 
-def in_pieces(frame, folder, n_files=3, group_rows=200):
+def in_files(frame, folder, n_files=3, group_rows=200):
     folder.mkdir(exist_ok=True)
     for i, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
         path = folder / f"part-{i}.parquet"
@@ -60,17 +60,17 @@ def in_pieces(frame, folder, n_files=3, group_rows=200):
 
 @pytest.fixture
 def here(monkeypatch):
-    """Dask without a cluster, in pieces of 300 rows, and few iterations, each of which is slow."""
+    """Dask without a cluster, in chunks of 300 rows, and few iterations, each of which is slow."""
     monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 20)
-    monkeypatch.setattr(dask_pieces, "dask_client", lambda address, most: nullcontext())
-    monkeypatch.setattr(dask_pieces, "PIECE_ROWS", 300)
+    monkeypatch.setattr(dask_chunks, "dask_client", lambda address, most: nullcontext())
+    monkeypatch.setattr(dask_chunks, "CHUNK_ROWS", 300)
     with dask.config.set(scheduler="synchronous"):
         yield
 
 
 def trained(frame, folder, *options, pattern="data"):
     """Train the same in memory and with Dask; give both models."""
-    in_pieces(frame, folder / "data")
+    in_files(frame, folder / "data")
     frame.to_parquet(folder / "all.parquet", index=False)
     models = []
     for name, file, more in (("m", "all.parquet", []), ("d", pattern, ["--dask"])):
@@ -135,7 +135,7 @@ def test_rows_without_a_group_or_a_label(column, tmp_path, here):
     frame["y"] = frame["y"].astype("Int64")
     frame.loc[[40, 1400], "y"] = None
     options = ["--label", "y", "--sensitive", column, "--test-size", "0"]
-    files = in_pieces(frame, tmp_path / "data")
+    files = in_files(frame, tmp_path / "data")
     refused = run("train", files, *options, "--dask", "-o", tmp_path / "x.model")
     assert refused.exit_code == 1
     assert f"column '{column}' has 2 rows without a value" in refused.stderr
@@ -150,7 +150,7 @@ def test_rows_without_a_group_or_a_label(column, tmp_path, here):
     "selection", ["holdout", "certified", pytest.param("crossfit", marks=pytest.mark.slow)]
 )
 def test_selections(selection, tmp_path, here):
-    files, out = in_pieces(people(), tmp_path / "data"), tmp_path / "m.model"
+    files, out = in_files(people(), tmp_path / "data"), tmp_path / "m.model"
     rule = ["--confidence", "certified"] if selection == "certified" else ["--selection", selection]
     options = [*rule, "--tau", "0.6", "--no-report", "--dask", "-o", out]
     assert run("train", files, *ROLES, *options).exit_code in (0, 2)
@@ -180,7 +180,7 @@ def test_a_test_is_drawn_where_the_rows_are(tmp_path, here):
 
 
 def test_the_saved_model_is_like_any_other(tmp_path, here):
-    in_pieces(people(), tmp_path / "data")
+    in_files(people(), tmp_path / "data")
     people(200, seed=1).drop(columns=["y", "sex"]).to_csv(tmp_path / "new.csv", index=False)
     out = tmp_path / "m.model"
     shown = run("train", tmp_path / "data", *ROLES, "--dask", "-o", out)
@@ -198,11 +198,11 @@ def test_the_saved_model_is_like_any_other(tmp_path, here):
 
 
 def test_columns_are_read_from_a_sample(tmp_path, here, monkeypatch):
-    monkeypatch.setattr(dask_pieces, "SAMPLE", 500)
+    monkeypatch.setattr(dask_chunks, "SAMPLE", 500)
     frame = people()
-    pieces = dask_pieces.find_pieces(str(in_pieces(frame, tmp_path / "data")))
+    chunks = dask_chunks.find_chunks(str(in_files(frame, tmp_path / "data")))
     share = Share(0, 0.0, 0.3, True)
-    sample, held = dask_pieces.draw_sample(pieces, 0, share)
+    sample, held = dask_chunks.draw_sample(chunks, 0, share)
     assert len(sample) == len(held) == 500
     assert (np.histogram(sample["id"], 3, (0, 4500))[0] > 160).all()
     out = tmp_path / "m.model"
@@ -216,14 +216,14 @@ def test_columns_are_read_from_a_sample(tmp_path, here, monkeypatch):
 
 
 def test_a_value_that_the_sample_has_not(tmp_path, here, monkeypatch):
-    monkeypatch.setattr(dask_pieces, "SAMPLE", 500)
+    monkeypatch.setattr(dask_chunks, "SAMPLE", 500)
     frame = people()
-    pieces = dask_pieces.find_pieces(str(in_pieces(frame, tmp_path / "data")))
+    chunks = dask_chunks.find_chunks(str(in_files(frame, tmp_path / "data")))
     share = Share(0, 0.0, 0.3, True)
-    seen = dask_pieces.draw_sample(pieces, 0, share)[0]["id"]
+    seen = dask_chunks.draw_sample(chunks, 0, share)[0]["id"]
     row = int(np.setdiff1d(np.arange(1000, 1500), seen // 3)[0])
     frame.loc[row, "price"] = "cheap"
-    in_pieces(frame, tmp_path / "data")
+    in_files(frame, tmp_path / "data")
     result = run("train", tmp_path / "data", *ROLES, "--dask", "-o", tmp_path / "m.model")
     assert result.exit_code == 1
     assert "in the rows that were looked at, and 'cheap' in row" in result.stderr
@@ -260,7 +260,7 @@ def test_mostly_zeros_stay_sparse(tmp_path, here):
     ],
 )
 def test_what_is_refused(options, message, tmp_path, here):
-    files = in_pieces(people(300), tmp_path / "data")
+    files = in_files(people(300), tmp_path / "data")
     result = run("train", files, *options, "--dask", "-o", tmp_path / "m.model")
     assert result.exit_code == 1
     assert message in result.stderr
@@ -281,7 +281,7 @@ def test_files_that_are_refused(tmp_path, here):
         assert result.exit_code == 1
         assert message in result.stderr
     assert "--dask needs a FILE" in run("train", *ROLES, "--dask", *out).stderr
-    files = in_pieces(people(300), tmp_path / "data")
+    files = in_files(people(300), tmp_path / "data")
     people(300).drop(columns="job").to_parquet(files / "part-1.parquet")
     result = run("train", files, *ROLES, "--dask", *out)
     assert "part-1.parquet has no column 'job'" in result.stderr
@@ -308,8 +308,8 @@ def test_an_address_may_follow(words, address, file):
 
 
 def test_nobody_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_pieces, "PATIENCE", 0.5)
-    files = in_pieces(people(300), tmp_path / "data")
+    monkeypatch.setattr(dask_chunks, "PATIENCE", 0.5)
+    files = in_files(people(300), tmp_path / "data")
     for address in ("tcp://127.0.0.1:9", "nothing://127.0.0.1:9"):
         result = run("train", files, *ROLES, "--dask", address, "-o", tmp_path / "m.model")
         assert result.exit_code == 1
@@ -322,7 +322,7 @@ def test_a_scheduler_that_goes_away(here, tmp_path):
     def gone(*args, **options):
         raise FutureCancelledError("_join-250f974e", "unknown")
 
-    files = in_pieces(people(300), tmp_path / "data")
+    files = in_files(people(300), tmp_path / "data")
     with dask.config.set(scheduler=gone):
         result = run("train", files, *ROLES, "--dask", "-o", tmp_path / "m.model")
     assert result.exit_code == 1
@@ -336,7 +336,7 @@ def test_two_worker_processes(tmp_path):
     from distributed import LocalCluster
 
     frame = people()
-    in_pieces(frame, tmp_path / "data")
+    in_files(frame, tmp_path / "data")
     frame.to_parquet(tmp_path / "all.parquet", index=False)
     options = [*ROLES, "--test-size", "0", "--no-report", "-o", tmp_path / "m.model"]
     assert run("train", tmp_path / "all.parquet", *options).exit_code == 0
@@ -353,7 +353,7 @@ def test_two_worker_processes(tmp_path):
 def test_a_scheduler_for_one_run(tmp_path):
     import distributed
 
-    in_pieces(people(), tmp_path / "data")
+    in_files(people(), tmp_path / "data")
     shown = run("train", tmp_path / "data", *ROLES, "--dask", "-o", tmp_path / "m.model")
     assert shown.exit_code == 0, shown.output
     with pytest.raises(ValueError, match=r"[Nn]o .*client.* found"):

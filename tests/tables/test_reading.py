@@ -187,10 +187,10 @@ class TestMissingWords:
     def test_with_dask(self, run, tmp_path, monkeypatch):
         dask = pytest.importorskip("dask")
         pytest.importorskip("distributed")
-        from evenhand.workflow import dask_pieces
+        from evenhand.workflow import dask_chunks
 
-        monkeypatch.setattr(dask_pieces, "dask_client", lambda address, most: nullcontext())
-        monkeypatch.setattr(dask_pieces, "SAMPLE", 50)
+        monkeypatch.setattr(dask_chunks, "dask_client", lambda address, most: nullcontext())
+        monkeypatch.setattr(dask_chunks, "SAMPLE", 50)
         table = people()
         table.loc[:, "risk"] = table["risk"].replace("None", "Low")
         table.loc[399, "risk"] = "None"  # outside the sample

@@ -91,7 +91,7 @@ def train(
         share = _share(test, test_size)
         roles = _roles(file, demo, dask, label, sensitive, favourable)
         source = file, demo, delimiter, encoding
-        table = _table(*source) if dask is None else _pieces(out, test, *source)
+        table = _table(*source) if dask is None else _chunks(out, test, *source)
         taus = [opt.parse_target(t) for t in tau or [0.8]]
         notions = notion or ["statistical_parity"]
         early: list[str] = []
@@ -198,7 +198,7 @@ def _table(file: str | None, demo: str | None, delimiter: str | None, encoding: 
     )
 
 
-def _pieces(
+def _chunks(
     out: Path,
     test: str | None,
     file: str | None,
@@ -206,7 +206,7 @@ def _pieces(
     delimiter: str | None,
     encoding: str | None,
 ) -> list[Any]:
-    """Find the pieces of the table that train works on with Dask; refuse what is for others."""
+    """Find the chunks of the table that train works on with Dask; refuse what is for others."""
     others = {"--demo": demo, "--test": test, "--delimiter": delimiter, "--encoding": encoding}
     for option, value in others.items():
         if value is not None:
@@ -225,25 +225,25 @@ def _pieces(
         )
     for module in ("pyarrow", "dask", "distributed"):
         import_extra(module, "dask")
-    from evenhand.workflow.dask_pieces import find_pieces
+    from evenhand.workflow.dask_chunks import find_chunks
 
-    pieces = find_pieces(file)
-    for piece in pieces:
-        check_writable(out, piece.path)
-    return pieces
+    chunks = find_chunks(file)
+    for chunk in chunks:
+        check_writable(out, chunk.path)
+    return chunks
 
 
 def _fit(table: Any, settings: Any, dask: str | None, test: Any, before_fit: Any) -> Any:
-    """Train on a table, or on its pieces where Dask's workers are."""
+    """Train on a table, or on its chunks where Dask's workers are."""
     if dask is None:
         from evenhand.workflow.train import train_table
 
         return train_table(table, settings, test=test, before_fit=before_fit)
-    from evenhand.workflow.dask_pieces import dask_client
-    from evenhand.workflow.train_dask import train_pieces
+    from evenhand.workflow.dask_chunks import dask_client
+    from evenhand.workflow.train_dask import train_chunks
 
     with dask_client(None if dask == HERE else dask, most=len(table)):
-        return train_pieces(table, settings, before_fit)
+        return train_chunks(table, settings, before_fit)
 
 
 def _write(saved: Any, out: Path, page: Path | None) -> dict[str, Any]:

@@ -324,7 +324,7 @@ def as_table(X: Any) -> Table:
 
 
 def check_width(table: Table) -> None:
-    """Refuse a table of so many columns that looking at each would take all day."""
+    """Refuse a table with too many columns to look at each."""
     n = len(table.columns)
     if n > MOST_COLUMNS:
         raise InputError(

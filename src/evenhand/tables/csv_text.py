@@ -122,7 +122,7 @@ class _Watched:
         self._lock = Lock()
 
     def read(self, n: int) -> bytes:
-        """Read so many bytes."""
+        """Read n bytes."""
         with self._lock:
             if self.closed:
                 return b""
@@ -161,7 +161,7 @@ def _read_quickly(file: Any, dialect: _Dialect) -> Iterator[pa.RecordBatch]:
         for batch in reader:
             yield batch
     if batch is not None and len(batch) and batch[-1][-1].as_py().endswith(("\n", "\r")):
-        raise _OddError  # a quote may be open, of which all that follows is one field
+        raise _OddError  # a quote may be open, and all that follows one field
 
 
 def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.RecordBatch]:

@@ -37,6 +37,7 @@ from evenhand.tables.formats import ColumnFormat, find_format, parse_kind
 from evenhand.tables.groups import group_values
 from evenhand.tables.identifiers import siblings
 from evenhand.tables.inputs import Categories, InputColumns
+from evenhand.tables.leaks import draw_rows, events_of, find_stand_ins
 from evenhand.tables.numbers import read_numbers
 from evenhand.tables.plans import (
     ColumnPlan,
@@ -46,7 +47,6 @@ from evenhand.tables.plans import (
     plan_category,
     plan_number,
 )
-from evenhand.tables.telling import draw_rows, find_stand_ins, targets
 
 __all__ = ["ColumnPlan", "TableEncoder"]
 
@@ -73,10 +73,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - *Siblings*, columns whose names differ by a number, such as ``diag_1`` and ``diag_2``: if one
       holds text codes, numbers that repeat in the others are categories as well.
     - *Dropped*: columns without a value, with one value, with the same values as an earlier one,
-      of text no value of which ``min_count`` rows have, identifiers, and those that ``exclude``
-      names. An identifier has another text in every row, or another whole number that looks like
-      the number of a row; or it has the name of one, such as ``patient_nbr``, and a value has 10
-      rows at most on average (:func:`evenhand.tables.identifiers.identifier`).
+      of text whose every value is in fewer than ``min_count`` rows, identifiers, and those that
+      ``exclude`` names. An identifier has another text in every row, or another whole number that
+      looks like the number of a row; or it has the name of one, such as ``patient_nbr``, and a
+      value has 10 rows at most on average (:func:`evenhand.tables.identifiers.identifier`).
 
     Whole numbers that look like codes stay numbers, and the decision says how to make them
     categories. An input that tells the label, or a sensitive column, almost always is warned of: by
@@ -429,7 +429,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 formats[name] = ColumnFormat(note=f"codes as in {coded!r} ({advice} reads numbers)")
 
     def _text_codes(self, column: Column, format_: ColumnFormat) -> bool:
-        """Say whether a column is a category of text most of which has digits."""
+        """Say whether a column is a category of text, and most of its texts have digits."""
         if format_.kind != "category" or column.dtype not in (nw.String, nw.Object):
             return False
         texts = column.as_text(self.missing_words)
@@ -501,11 +501,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             words = self.missing_words
             values = group_values(table, [name], numbers=True, missing=words)[name].iloc[rows]
             number = pd.api.types.is_numeric_dtype(values)
-            groups[name] = targets(values.to_numpy(dtype=np.float64 if number else object))
+            groups[name] = events_of(values.to_numpy(dtype=np.float64 if number else object))
         used = [plan.column for plan in plans if plan.kind != "dropped"][:MOST_LOOKED_AT]
         inputs = ((name, self._values(table[name], formats[name])[rows]) for name in used)
         free = {name for name in used if formats[name].kind == "number"} - set(self.kinds or ())
-        remarks, self.stand_ins_ = find_stand_ins(inputs, targets(label), groups, free)
+        remarks, self.stand_ins_ = find_stand_ins(inputs, events_of(label), groups, free)
         for name, remark in remarks.items():
             formats[name] = replace(formats[name], remark=remark)
 

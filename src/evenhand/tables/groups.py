@@ -38,8 +38,8 @@ def group_values(
     sensitive : sequence of str
         Names of columns.
     numbers : bool or collection of str, default=False
-        Whether numbers written as text are numbers, because bins are to be made of them; or the
-        columns of which they are.
+        Whether numbers written as text are numbers, because bins are to be made of them; or in
+        which columns they are.
     missing : MissingWords
         Words that stand for no value.
 
@@ -88,7 +88,7 @@ def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArr
 
 
 def numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
-    """Give a column of which bins are made; refuse what is no number."""
+    """Give a column to make bins of; refuse what is no number."""
     column = values[name]
     if not pd.api.types.is_numeric_dtype(column):
         words = [str(v) for v in column.dropna() if not is_number(str(v))]
@@ -172,7 +172,7 @@ def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
 
 
 def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
-    """Say which sensitive column has which bins; bins without a name are those of the only one."""
+    """Say which sensitive column has which bins; bins without a name belong to the only one."""
     if bins is None:
         return {}
     if not isinstance(bins, Mapping):

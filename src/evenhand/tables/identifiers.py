@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 __all__ = ["identifier", "is_identifier_name", "repeated_identifier", "siblings"]
 
-# A column in which every row is different tells rows apart, and nothing else: text of so many rows,
-# and whole numbers of so many, if they also look like numbers of rows, not like a quantity.
+# A column in which every row is different tells rows apart, and nothing else: text of at least this
+# many rows, and whole numbers, if they also look like numbers of rows, not like a quantity.
 FEWEST_ROWS_OF_NAMES, FEWEST_ROWS_OF_NUMBERS = 20, 100
-# Of the whole numbers between the smallest and the largest, so many at least are there.
+# The least share of the whole numbers between the smallest and the largest that are there.
 FEW_GAPS = 0.9
-# Of rows that a column's name says to be numbered, so many at most have the same number on average.
+# The most rows, on average, with the same number in a column that is named as an identifier.
 MOST_ROWS_OF_ONE = 10
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ID_WORDS = frozenset({"id", "ids", "identifier", "key", "nbr", "nr", "uuid", "guid"})
@@ -26,13 +26,13 @@ _INDEX_WORDS = frozenset({"index", "idx"})
 
 
 def is_identifier_name(column: str) -> bool:
-    """Say whether a name is that of an identifier, as patient_nbr, customerID and case number."""
+    """Say whether a name is an identifier's, as patient_nbr, customerID and case number."""
     words = [word.lower() for word in _WORDS.findall(column)]
     return bool(_ID_WORDS & set(words)) or (bool(words) and words[-1] in _LAST_ID_WORDS)
 
 
 def identifier(values: NDArray[np.float64], column: str) -> str:
-    """Say why a column of numbers is an identifier; empty if it is none.
+    """Say why a column of numbers is an identifier; empty if it is not.
 
     Every row has another whole number, and either they are consecutive, or there are 100 rows at
     least and the numbers have few gaps, rise or fall from row to row, or the column's name says so.

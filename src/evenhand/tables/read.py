@@ -61,9 +61,9 @@ def read_chunks(
     encoding: str | None = None,
     rows: int | None = CHUNK_ROWS,
 ) -> Generator[pd.DataFrame, None, None]:
-    """Read a table in chunks of so many rows; all of it at once if ``rows`` is None.
+    """Read a table in chunks of ``rows`` rows; all of it at once if that is None.
 
-    Parameters are those of :func:`read_table`.
+    Other parameters are as of :func:`read_table`.
     """
     name = "standard input" if str(path) == "-" else str(path)
     with ExitStack() as opened:

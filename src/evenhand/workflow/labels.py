@@ -231,7 +231,7 @@ def favourable_answer(label: str, values: Sequence[str]) -> str:
     Parameters
     ----------
     label : str
-        The label's column, or that of predictions.
+        The column of labels, or of predictions.
     values : sequence of str
         The favourable labels; of many each may count.
 

@@ -35,24 +35,24 @@ from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import find_edges, group_values
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import with_counts
-from evenhand.workflow.dask_pieces import Piece, draw_sample, read_piece
+from evenhand.workflow.dask_chunks import Chunk, draw_sample, read_chunk
 from evenhand.workflow.labels import Columns, check_groups, label_values, too_few_to_test
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled
 from evenhand.workflow.value_key import Key, count_values, look_up, make_key
 
-__all__ = ["train_pieces"]
+__all__ = ["train_chunks"]
 
 
-def train_pieces(
-    pieces: Sequence[Piece], settings: TrainSettings, before_fit: Callable[[], None] | None = None
+def train_chunks(
+    chunks: Sequence[Chunk], settings: TrainSettings, before_fit: Callable[[], None] | None = None
 ) -> SavedModel:
-    """Train a fair classifier on a table in pieces, with the Dask scheduler that is set.
+    """Train a fair classifier on a table in chunks, with the Dask scheduler that is set.
 
     Parameters
     ----------
-    pieces : sequence of Piece
-        The table, from :func:`~evenhand.workflow.dask_pieces.find_pieces`; the workers must see the
+    chunks : sequence of Chunk
+        The table, from :func:`~evenhand.workflow.dask_chunks.find_chunks`; the workers must see the
         files, too.
     settings : TrainSettings
         What is asked.
@@ -67,16 +67,16 @@ def train_pieces(
     settings.check()
     pipeline = _pipeline(settings)
     share = Share(settings.seed, 0.0, settings.test_size, True)
-    drawn, held = draw_sample(pieces, settings.seed, share)
+    drawn, held = draw_sample(chunks, settings.seed, share)
     sample = as_table(drawn)
     columns = _group_columns(sample, settings, pipeline)
-    counts = _count(pieces, sample, columns)
+    counts = _count(chunks, sample, columns)
     key, dropped, (groups, n_unlabelled) = make_key(counts, columns)
     settings.name_favourable(pipeline, _rows_of_labels(key, counts))
 
     look = _fit_encoder(pipeline, sample, held, columns, key, before_fit)
     encoder: TableEncoder = pipeline.named_steps["encoder"]
-    n_rows = sum(piece.n_rows for piece in pieces)
+    n_rows = sum(chunk.n_rows for chunk in chunks)
     if n_rows > len(sample):
         outside = [settings.label, *settings.exclude]
         hidden = [] if settings.sensitive_inputs else settings.sensitive
@@ -84,7 +84,7 @@ def train_pieces(
     about = delayed((encoder, columns, key, share), traverse=False, pure=False)
     model = pipeline[-1]
     model.n_features_in_ = len(encoder.get_feature_names_out())
-    rows, test, mark = _coded(model, pieces, about, key, n_rows if settings.test_size else 0)
+    rows, test, mark = _coded(model, chunks, about, key, n_rows if settings.test_size else 0)
     model.fit_rows(rows, model.settings(), check_random_state(settings.seed))
     pipeline.n_dropped_ = 0  # as in memory, where rows without a group do not come to the fit
     facts = {
@@ -105,7 +105,7 @@ def train_pieces(
 
 
 def _pipeline(settings: TrainSettings) -> FairPipeline:
-    """Make the pipeline; refuse what is not for a table in pieces."""
+    """Make the pipeline; refuse what is not for a table in chunks."""
     pipeline = settings.pipeline()
     model: FairClassifier = pipeline[-1]
     model.settings().check_chunks("dask", "a table in parts")
@@ -136,10 +136,10 @@ def _group_columns(sample: Table, settings: TrainSettings, pipeline: FairPipelin
     return columns
 
 
-def _count(pieces: Sequence[Piece], sample: Table, columns: Columns) -> Counter[tuple[Any, ...]]:
-    """Count the values of all pieces; refuse words that may stand for no value."""
+def _count(chunks: Sequence[Chunk], sample: Table, columns: Columns) -> Counter[tuple[Any, ...]]:
+    """Count the values of all chunks; refuse words that may stand for no value."""
     asked = delayed(columns, traverse=False, pure=False)
-    counted = compute(*(delayed(count_values)(piece, asked) for piece in pieces))
+    counted = compute(*(delayed(count_values)(chunk, asked) for chunk in chunks))
     if columns.missing.words is None:  # the sample may have none of them
         words: dict[str, Counter[str]] = {
             name: sum((one[1][name] for one in counted), Counter()) for name in counted[0][1]
@@ -177,25 +177,25 @@ def _fit_encoder(
 
 
 class Encoded(NamedTuple):
-    """What becomes of a piece: rows to fit to, rows to test on, a mark of its values."""
+    """What becomes of a chunk: rows to fit to, rows to test on, a mark of its values."""
 
     train: Chunk
     test: Chunk
     mark: str
 
 
-def _encode(piece: Piece, about: tuple[TableEncoder, Columns, Key, Share]) -> Encoded:
-    """Encode a piece as the sample was, where it is."""
+def _encode(chunk: Chunk, about: tuple[TableEncoder, Columns, Key, Share]) -> Encoded:
+    """Encode a chunk as the sample was, where it is."""
     encoder, roles, key, share = about
     used = [plan.column for plan in encoder.plans_ if plan.kind != "dropped"]
     columns = list(dict.fromkeys([*used, *roles.sensitive, str(roles.label)]))
-    frame = read_piece(piece, columns).to_pandas().reset_index(drop=True)
+    frame = read_chunk(chunk, columns).to_pandas().reset_index(drop=True)
     table = as_table(frame)
     known = look_up(table, roles, key)
-    held = share.of(piece.start, piece.n_rows)[known.kept] & ~known.rare
+    held = share.of(chunk.start, chunk.n_rows)[known.kept] & ~known.rare
     mark = hashlib.sha256(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     if known.kept.any():
-        X = _inputs(encoder, table, known.kept, piece.start)
+        X = _inputs(encoder, table, known.kept, chunk.start)
     else:
         X = np.empty((0, len(encoder.get_feature_names_out())))
     train, test = (Chunk(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
@@ -242,14 +242,14 @@ def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_r
 
 
 def _coded(
-    model: FairClassifier, pieces: Sequence[Piece], about: Delayed, key: Key, n_rows: int
+    model: FairClassifier, chunks: Sequence[Chunk], about: Delayed, key: Key, n_rows: int
 ) -> tuple[CodedRows, DaskRows | None, str]:
     """Encode and code the rows to fit to, and those to test on if they are drawn from any.
 
     ``n_rows`` is how many they are drawn from. Last is a mark of all values. Workers may forget
     what was encoded when this is done.
     """
-    encoded = persist(*(delayed(_encode)(piece, about) for piece in pieces))
+    encoded = persist(*(delayed(_encode)(chunk, about) for chunk in chunks))
     marks = compute(*(delayed(_part)(one, "mark") for one in encoded))
     mark = hashlib.sha256("".join(marks).encode()).hexdigest()[:16]
     parts = [delayed(_part)(one, "train") for one in encoded]

@@ -1,7 +1,7 @@
-"""Which group and label the values of a table in pieces mean, called as in memory.
+"""Which group and label the values of a table in chunks mean, called as in memory.
 
-The pieces count the combinations of values; the key is made of all counts in one place, and each
-piece is read by it.
+The chunks count the combinations of values; the key is made of all counts in one place, and each
+chunk is read by it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenhand.engines.coding import group_values
 from evenhand.tables.columns import Table, as_table, count_words
 from evenhand.tables.groups import MISSING, without_group
-from evenhand.workflow.dask_pieces import Piece, read_piece
+from evenhand.workflow.dask_chunks import Chunk, read_chunk
 from evenhand.workflow.labels import (
     Columns,
     check_groups,
@@ -59,11 +59,11 @@ def _combinations(table: Table, columns: Columns) -> tuple[list[tuple[Any, ...]]
 
 
 def count_values(
-    piece: Piece, columns: Columns
+    chunk: Chunk, columns: Columns
 ) -> tuple[Counter[tuple[Any, ...]], dict[str, Counter[str]]]:
-    """Count the combinations in a piece, and of each column the words that stand for no value."""
+    """Count the combinations in a chunk, and of each column the words that stand for no value."""
     names = [*columns.sensitive, str(columns.label)]
-    table = as_table(read_piece(piece, names).to_pandas())
+    table = as_table(read_chunk(chunk, names).to_pandas())
     distinct, number = _combinations(table, columns)
     words = {name: count_words(table[name], columns.missing) for name in names}
     return Counter(dict(zip(distinct, np.bincount(number).tolist(), strict=True))), words
@@ -112,7 +112,7 @@ def make_key(
 
 
 class Known(NamedTuple):
-    """Of the rows of a piece: which are kept, and of these label, group, and whether it is rare."""
+    """Of the rows of a chunk: which are kept, and of these label, group, and whether it is rare."""
 
     kept: NDArray[np.bool_]
     y: NDArray[Any]
@@ -121,7 +121,7 @@ class Known(NamedTuple):
 
 
 def look_up(table: Table, columns: Columns, key: Key) -> Known:
-    """Read groups and labels of a piece by the key."""
+    """Read groups and labels of a chunk by the key."""
     distinct, number = _combinations(table, columns)
     meant = [key.get(values) for values in distinct]
     places = np.cumsum([meaning is not None for meaning in meant]) - 1

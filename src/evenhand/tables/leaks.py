@@ -18,29 +18,29 @@ from numpy.typing import NDArray
 from evenhand.core.errors import InputWarning, Parameter
 from evenhand.tables.identifiers import is_identifier_name
 
-__all__ = ["Told", "draw_rows", "find_stand_ins", "look_like_codes", "targets", "telling"]
+__all__ = ["Event", "best_told", "draw_rows", "events_of", "find_stand_ins", "look_like_codes"]
 
 # An input with an AUC this large gives the label away, or stands in for a sensitive column.
 LEAK, STAND_IN = 0.995, 0.95
 # This many of the inputs that tell most of a sensitive column are named.
 MOST_STAND_INS = 5
 
-# So many rows are looked at, drawn evenly.
+# This many rows are looked at, drawn evenly.
 MOST_ROWS = 20_000
 # Fewer rows on either side tell nothing for sure.
 FEWEST_ROWS = 10
-# A value of a number stands for itself if it has so many rows on average; else it is put in a bin.
+# A number stands for itself if it has this many rows on average; else it is put in a bin.
 ROWS_OF_A_VALUE, MOST_BINS = 10, 100
-# So many values are told one by one; a number of more is told by where it lies.
+# This many values are told one by one; a number of more is told by where it lies.
 MOST_VALUES = 20
 # Whole numbers of more values are a quantity.
 MOST_CODES = 50
-# A count, such as of children, has so many of its rows on whole numbers without a gap from 0 or 1.
+# A count, such as of children, has this share of its rows on 0 or 1, 2, 3 ... without a gap.
 COUNTED = 0.9
 
 
-class Told(NamedTuple):
-    """Something that a column may tell: which rows have it, and its name if it is one of many."""
+class Event(NamedTuple):
+    """What a column may tell: which rows have it, and its name if it is one of many."""
 
     rows: NDArray[np.bool_]
     value: str | None
@@ -51,7 +51,7 @@ def draw_rows(n: int) -> NDArray[np.intp]:
     return np.random.default_rng(0).choice(n, min(n, MOST_ROWS), replace=False)
 
 
-def targets(values: NDArray[Any]) -> list[Told]:
+def events_of(values: NDArray[Any]) -> list[Event]:
     """Give what there is to tell of a column.
 
     Parameters
@@ -61,7 +61,7 @@ def targets(values: NDArray[Any]) -> list[Told]:
 
     Returns
     -------
-    list of Told
+    list of Event
         One of two values, each of several, and of a number with many values whether it is above
         each of 19 quantiles.
     """
@@ -69,33 +69,33 @@ def targets(values: NDArray[Any]) -> list[Told]:
     sizes = np.bincount(codes[codes >= 0], minlength=len(levels))
     if values.dtype.kind == "f" and len(levels) > MOST_VALUES:
         edges = np.unique(np.nanquantile(values, np.linspace(0.05, 0.95, 19)))
-        found = [Told(values > edge, f"more than {edge:g}") for edge in edges.tolist()]
+        events = [Event(values > edge, f"more than {edge:g}") for edge in edges.tolist()]
     else:
         largest = np.argsort(-sizes, kind="stable")[: 1 if len(levels) == 2 else MOST_VALUES]
         several = len(levels) > 2
-        found = [Told(codes == k, str(levels[k]) if several else None) for k in largest.tolist()]
-    return [t for t in found if FEWEST_ROWS <= t.rows.sum() <= len(values) - FEWEST_ROWS]
+        events = [Event(codes == k, str(levels[k]) if several else None) for k in largest.tolist()]
+    return [t for t in events if FEWEST_ROWS <= t.rows.sum() <= len(values) - FEWEST_ROWS]
 
 
-def telling(values: NDArray[Any], told: Sequence[Told]) -> tuple[float, Told] | None:
+def best_told(values: NDArray[Any], events: Sequence[Event]) -> tuple[float, Event | None]:
     """Say which of several things a column tells best, and with which AUC.
 
     Parameters
     ----------
     values : ndarray
         The column: codes of a category, -1 where missing; or a number, NaN where missing.
-    told : sequence of Told
+    events : sequence of Event
         What it may tell.
     """
     numbers = values.dtype.kind == "f"
-    if not told or (numbers and np.isnan(values).all()):
-        return None
-    found: list[tuple[float, Told]] = []
+    if not events or (numbers and np.isnan(values).all()):
+        return 0.0, None
+    aucs: list[tuple[float, Event]] = []
     if numbers:
         values, ranks = _binned(values)
-        found = [(_auc_of_ranks(ranks, target.rows), target) for target in told]
-    found += [(_auc_of_codes(values + 1, target.rows), target) for target in told]
-    return max(found, key=lambda pair: pair[0])
+        aucs = [(_auc_of_ranks(ranks, event.rows), event) for event in events]
+    aucs += [(_auc_of_codes(values + 1, event.rows), event) for event in events]
+    return max(aucs, key=lambda pair: pair[0])
 
 
 def _binned(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -131,37 +131,37 @@ def _auc_of_codes(codes: NDArray[np.intp], target: NDArray[np.bool_]) -> float:
     n_codes = int(codes.max()) + 1
     cells = np.bincount((half * 2 + target) * n_codes + codes, minlength=4 * n_codes)
     counts = cells.reshape(2, 2, n_codes).astype(np.float64)
-    found = []
+    aucs = []
     for here, there in ((0, 1), (1, 0)):
         n_rows = counts[here].sum(axis=0)
         share = (counts[here, 1] + counts[here, 1].sum() / n_rows.sum()) / (n_rows + 1)
-        levels, place = np.unique(share, return_inverse=True)
-        no, yes = (np.bincount(place, weights=c, minlength=len(levels)) for c in counts[there])
-        found.append(float(yes @ (np.cumsum(no) - no / 2) / (yes.sum() * no.sum())))
-    return sum(found) / 2
+        levels, rank = np.unique(share, return_inverse=True)
+        no, yes = (np.bincount(rank, weights=c, minlength=len(levels)) for c in counts[there])
+        aucs.append(float(yes @ (np.cumsum(no) - no / 2) / (yes.sum() * no.sum())))
+    return sum(aucs) / 2
 
 
-def look_like_codes(values: NDArray[np.float64], told: Sequence[Told]) -> bool:
+def look_like_codes(values: NDArray[np.float64], events: Sequence[Event]) -> bool:
     """Say whether numbers look like codes: few, whole, with gaps, and no order in the label.
 
     Parameters
     ----------
     values : ndarray of float64
         The numbers, NaN where missing.
-    told : sequence of Told
+    events : sequence of Event
         The labels.
     """
-    known = ~np.isnan(values)
-    if not told or (values[known] % 1 != 0).any():
+    present = ~np.isnan(values)
+    if not events or (values[present] % 1 != 0).any():
         return False
-    levels, codes, sizes = np.unique(values[known], return_inverse=True, return_counts=True)
+    levels, codes, sizes = np.unique(values[present], return_inverse=True, return_counts=True)
     few = 3 <= len(levels) <= min(MOST_CODES, len(codes) // ROWS_OF_A_VALUE)
     if not few or len(np.unique(np.diff(levels))) == 1:
         return False
     run = np.cumprod(np.diff(levels, prepend=levels[0] - 1) == 1) > 0
     if levels[0] in (0, 1) and sizes[run].sum() >= COUNTED * len(codes):
         return False
-    return not any(_ordered(levels, codes, sizes, target.rows[known]) for target in told)
+    return not any(_ordered(levels, codes, sizes, event.rows[present]) for event in events)
 
 
 def _ordered(
@@ -187,8 +187,8 @@ def _ordered(
 
 def find_stand_ins(
     inputs: Iterable[tuple[str, NDArray[Any]]],
-    label: Sequence[Told],
-    groups: Mapping[str, Sequence[Told]],
+    label: Sequence[Event],
+    groups: Mapping[str, Sequence[Event]],
     free: Collection[str],
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Find inputs that tell the label or a sensitive column, and numbers that may be codes.
@@ -196,11 +196,11 @@ def find_stand_ins(
     Parameters
     ----------
     inputs : iterable of (str, ndarray)
-        Columns with their values, as of :func:`telling`.
-    label, groups : sequence of Told, mapping of str to sequence of Told
+        Columns with their values, as of :func:`best_told`.
+    label, groups : sequence of Event, mapping of str to sequence of Event
         What the columns may tell: of the label, and of each sensitive column.
     free : collection of str
-        Numbers of which no user has said that they are numbers.
+        Numbers that no user has said to be numbers.
 
     Returns
     -------
@@ -215,11 +215,11 @@ def find_stand_ins(
         if name in free and (look_like_codes(values, label) or _named_codes(values, name)):
             advice = Parameter("kinds", {name: "category"})
             words.append(f"whole numbers that look like codes; if they are: {advice}")
-        told = telling(values, label)
         exclude = Parameter("exclude", [name])
-        if told is not None and told[0] >= LEAK:
-            which = "" if told[1].value is None else f" {told[1].value!r}"
-            words.append(_tells(f"the label{which}", told[0]))
+        auc, event = best_told(values, label)
+        if auc >= LEAK:
+            which = "" if event is None or event.value is None else f" {event.value!r}"
+            words.append(_tells(f"the label{which}", auc))
             warning = InputWarning(
                 "leak",
                 "column {column!r} {tells}; if it is known only after the outcome, leave it out: "
@@ -229,14 +229,14 @@ def find_stand_ins(
                 exclude=exclude,
             )
             warnings.warn(warning, stacklevel=5)
-        for column, values_of in groups.items():
-            told = telling(values, values_of)
-            if told is None:
+        for column, events in groups.items():
+            auc, event = best_told(values, events)
+            if event is None:
                 continue
-            best[name] = max(best.get(name, 0.0), told[0])
-            if told[0] >= STAND_IN:
-                which = "" if told[1].value is None else f"{told[1].value!r} of "
-                words.append(_tells(f"{which}{column!r}, which is sensitive,", told[0]))
+            best[name] = max(best.get(name, 0.0), auc)
+            if auc >= STAND_IN:
+                which = "" if event.value is None else f"{event.value!r} of "
+                words.append(_tells(f"{which}{column!r}, which is sensitive,", auc))
                 warning = InputWarning(
                     "stand_in",
                     "column {column!r} {tells}; leave it out, {exclude}, unless that is meant.",
@@ -260,5 +260,6 @@ def _tells(what: str, auc: float) -> str:
 
 def _named_codes(values: NDArray[np.float64], column: str) -> bool:
     """Say whether whole numbers that repeat have the name of an identifier, such as store_id."""
-    known = values[~np.isnan(values)]
-    return is_identifier_name(column) and bool((known % 1 == 0).all()) and len(np.unique(known)) > 2
+    present = values[~np.isnan(values)]
+    whole = bool((present % 1 == 0).all())
+    return whole and is_identifier_name(column) and len(np.unique(present)) > 2

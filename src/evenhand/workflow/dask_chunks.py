@@ -1,4 +1,4 @@
-"""A table of Parquet files in pieces for Dask: the cluster, the pieces, a sample of their rows."""
+"""A table of Parquet files in chunks for Dask: the cluster, the chunks, a sample of their rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from evenhand.engines.dask import compute
 from evenhand.engines.parquet import find_files
 from evenhand.tables.file_errors import TableFileError, check_header, no_rows
 
-__all__ = ["Piece", "dask_client", "draw_sample", "find_pieces", "read_piece"]
+__all__ = ["Chunk", "dask_client", "draw_sample", "find_chunks", "read_chunk"]
 
 # Rows on which it is found out what the columns hold.
 SAMPLE = 200_000
 # Row groups of a file are taken together up to so many rows.
-PIECE_ROWS = 1 << 17
+CHUNK_ROWS = 1 << 17
 # Seconds that a scheduler has to answer.
 PATIENCE = 10
 
@@ -93,7 +93,7 @@ def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
         yield client
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """Some row groups of a Parquet file, with the number of their first row in the whole table."""
 
     path: str
@@ -102,8 +102,8 @@ class Piece(NamedTuple):
     n_rows: int
 
 
-def find_pieces(path: str) -> list[Piece]:
-    """Find the pieces of a table.
+def find_chunks(path: str) -> list[Chunk]:
+    """Find the chunks of a table.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def find_pieces(path: str) -> list[Piece]:
         files = find_files(path)
     except FileNotFoundError as error:
         raise TableFileError("no_files", "{why}", why=error) from None
-    pieces: list[Piece] = []
+    chunks: list[Chunk] = []
     start = 0
     for file in files:
         groups: list[int] = []
@@ -122,12 +122,12 @@ def find_pieces(path: str) -> list[Piece]:
         sizes = _row_groups(file)
         for i, size in enumerate(sizes):
             groups, n = [*groups, i], n + size
-            if n and (i == len(sizes) - 1 or n + sizes[i + 1] > PIECE_ROWS):
-                pieces.append(Piece(str(file.resolve()), groups, start, n))
+            if n and (i == len(sizes) - 1 or n + sizes[i + 1] > CHUNK_ROWS):
+                chunks.append(Chunk(str(file.resolve()), groups, start, n))
                 start, groups, n = start + n, [], 0
-    if not pieces:
+    if not chunks:
         raise no_rows(path, "columns")
-    return pieces
+    return chunks
 
 
 def _row_groups(file: Path) -> list[int]:
@@ -145,37 +145,37 @@ def _row_groups(file: Path) -> list[int]:
     return [about.row_group(i).num_rows for i in range(about.num_row_groups)]
 
 
-def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a piece, or some columns of it."""
-    file = pq.ParquetFile(piece.path)
+def read_chunk(chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a chunk, or some columns of it."""
+    file = pq.ParquetFile(chunk.path)
     missing = [name for name in columns or () if name not in file.schema_arrow.names]
     if missing:
         raise TableFileError(
             "file_without_column",
             "{file} has no column {column!r}, which other files of the table have.",
-            file=piece.path,
+            file=chunk.path,
             column=missing[0],
         )
-    return file.read_row_groups(piece.groups, columns=columns)
+    return file.read_row_groups(chunk.groups, columns=columns)
 
 
-def _draw(piece: Piece, n: int, seed: int, share: Share) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Draw rows of a piece, and say which of them belong to a share."""
-    random = np.random.default_rng([seed, piece.start])
-    rows = np.sort(random.choice(piece.n_rows, n, replace=False))
-    return read_piece(piece).take(rows), share.of(piece.start, piece.n_rows)[rows]
+def _draw(chunk: Chunk, n: int, seed: int, share: Share) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Draw rows of a chunk, and say which of them belong to a share."""
+    random = np.random.default_rng([seed, chunk.start])
+    rows = np.sort(random.choice(chunk.n_rows, n, replace=False))
+    return read_chunk(chunk).take(rows), share.of(chunk.start, chunk.n_rows)[rows]
 
 
 def draw_sample(
-    pieces: Sequence[Piece], seed: int, share: Share
+    chunks: Sequence[Chunk], seed: int, share: Share
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-    """Draw the same share of every piece, all rows of a small table; say which are held back."""
-    ends = np.cumsum([0, *(piece.n_rows for piece in pieces)])
+    """Draw the same share of every chunk, all rows of a small table; say which are held back."""
+    ends = np.cumsum([0, *(chunk.n_rows for chunk in chunks)])
     quotas = np.diff(ends * min(SAMPLE, int(ends[-1])) // ends[-1]).tolist()
     drawn = compute(
         *(
-            delayed(_draw)(piece, n, seed, share)
-            for piece, n in zip(pieces, quotas, strict=True)
+            delayed(_draw)(chunk, n, seed, share)
+            for chunk, n in zip(chunks, quotas, strict=True)
             if n
         )
     )
