@@ -78,7 +78,7 @@ def test_adult_interface():
     assert load_adult().data.iloc[0, 0] == 39
     assert "10.24432/C5XW20" in load_adult().DESCR
     assert "CC BY 4.0" in load_adult().DESCR
-    with raises("unknown_encoding", encoding=Parameter("encoding", "fine")):
+    with raises("unknown_table_encoding", encoding=Parameter("encoding", "fine")):
         load_adult("fine")
 
 

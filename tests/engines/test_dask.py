@@ -213,8 +213,8 @@ class TestDask:
                 {"column": 0, "dtype": "float64"},
             ),
             (lambda X, y, z: (X * 1j, y, z), "not_a_number_in_column", {"column": 0}),
-            (lambda X, y, z: (X[:, 0], y, z), "not_a_table", {"n": 1}),
-            (lambda X, y, z: (X[:, :, None], y, z), "not_a_table", {"n": 3}),
+            (lambda X, y, z: (X[:, 0], y, z), "not_two_dimensions", {"n": 1}),
+            (lambda X, y, z: (X[:, :, None], y, z), "not_two_dimensions", {"n": 3}),
             (lambda X, y, z: (X[:, :0], y, z), "empty_table", {"what": "columns"}),
             (lambda X, y, z: (X[:0], y[:0], z[:0]), "empty_table", {"what": "rows"}),
             (lambda X, y, z: (X, y * 0, z), "one_class", {"classes": "0"}),
@@ -289,7 +289,7 @@ class TestDask:
                 "not_a_number_in_column",
                 {"column": "b", "value": "2020-01-01 00:00:00"},
             ),
-            (lambda t: t["a"], "not_a_table", {"n": 1}),
+            (lambda t: t["a"], "not_two_dimensions", {"n": 1}),
         ],
     )
     def test_bad_frames(self, change, code, data):

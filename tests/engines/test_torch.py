@@ -178,7 +178,7 @@ class TestTorch:
     @pytest.mark.parametrize(
         ("change", "code", "data"),
         [
-            (lambda X, y, z: (X[:, 0], y, z), "not_a_table", {"n": 1}),
+            (lambda X, y, z: (X[:, 0], y, z), "not_two_dimensions", {"n": 1}),
             (lambda X, y, z: (X[:0], y[:0], z[:0]), "empty_table", {"what": "rows"}),
             (lambda X, y, z: (X[:, :0], y, z), "empty_table", {"what": "columns"}),
             (lambda X, y, z: (X * np.nan, y, z), "inputs_not_finite", {"column": 0}),

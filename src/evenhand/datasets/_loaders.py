@@ -110,7 +110,7 @@ def load_adult(
     """
     if encoding not in ("full", "coarse"):
         raise InputError(
-            "unknown_encoding",
+            "unknown_table_encoding",
             "{encoding}; use 'full' or 'coarse'.",
             encoding=Parameter("encoding", encoding),
         )

@@ -84,7 +84,7 @@ def check_shape(X: Any) -> None:
     n_dims = getattr(X, "ndim", 0)
     if n_dims != 2:
         raise InputError(
-            "not_a_table",
+            "not_two_dimensions",
             "X has {n} dimensions; it must have two: rows and columns.",
             n=n_dims,
         )

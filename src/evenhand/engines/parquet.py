@@ -159,7 +159,7 @@ def parquet_chunks(
             for i in range(metadata.num_row_groups)
         ]
     if not chunks:
-        raise InputError("file_without_rows", "{file} has no rows.", file=first.name)
+        raise InputError("file_without_rows", "{file} has {what} but no rows.", file=first.name, what="columns")
     return chunks, inputs
 
 

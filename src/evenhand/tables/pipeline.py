@@ -342,7 +342,7 @@ def fair_pipeline(
     names = as_names(sensitive_features)
     if not names:
         raise InputError(
-            "no_sensitive_column", "sensitive_features is empty; name at least one column."
+            "no_sensitive_column", "{argument} is empty; name the column of the group.", argument=Parameter("sensitive_features")
         )
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
     known = sorted(of_encoder | set(FairClassifier().get_params(deep=False)))

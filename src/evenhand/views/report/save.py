@@ -75,9 +75,9 @@ def save_report(
             if len(labels) != len(kept):
                 raise InputError(
                     "labels_of_other_rows",
-                    "the table has {n_rows} rows, its labels {n}.",
-                    n_rows=len(kept),
-                    n=len(labels),
+                    "the table has {n} rows, y has {n_labels}.",
+                    n=len(kept),
+                    n_labels=len(labels),
                 )
             unknown = set(labels.tolist()) - set(model.classes_.tolist())
             if unknown:
