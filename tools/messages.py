@@ -1,25 +1,25 @@
-"""List the sentences of all errors and warnings, and hold them to their rules.
+"""Hold errors and warnings to the file of their sentences.
 
-    python tools/messages.py          # compare with tests/messages.txt
-    python tools/messages.py --write  # write it
+    python tools/messages.py
 
-An error or a warning that carries data is made by ``InputError(code, template, **data)``,
-``InputWarning`` or a subclass of them, or by a function that passes its arguments ``code`` and
-``template`` on. A code has one template, written in the call or as a constant of a module, and what
-stands in the template's braces is given by the call.
+An error or a warning that carries data is made by ``InputError(code, **data)``, ``InputWarning`` or
+a subclass of them, or by a function that passes its argument ``code`` on. The code is a literal
+text, its sentence stands in ``core/messages.toml``, and what that has in braces is given by the
+call. No sentence is without a use.
 """
 
 import ast
 import re
 import sys
+import tomllib
 from pathlib import Path
 from string import Formatter
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "evenhand"
-SNAPSHOT = ROOT / "tests" / "messages.txt"
+SENTENCES = SOURCE / "core" / "messages.toml"
 # Classes whose instances are messages; subclasses are found in the source.
-MESSAGES = {"InputError", "InputWarning"}
+MESSAGES = {"Message", "InputError", "InputWarning"}
 # An option as a sentence names it; a CSS variable follows a bracket, a rule a dash.
 OPTION = re.compile(r"(?<![\w(-])--[a-z]")
 
@@ -46,22 +46,15 @@ def message_classes(trees):
     return names
 
 
-def constants(trees):
-    """Give texts that are constants of modules, by name."""
-    return {
-        target.id: node.value.value
-        for tree in trees.values()
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
-    }
+def read_sentences():
+    """Give the sentence of each code."""
+    return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
 
 
 def passing_functions(trees, makers):
-    """Give functions that make a message of their arguments ``code`` and ``template``.
+    """Give functions that make a message of their argument ``code``.
 
-    By name, with how many arguments stand before these two.
+    By name, with how many arguments stand before it.
     """
     passing = {}
     for tree in trees.values():
@@ -69,54 +62,43 @@ def passing_functions(trees, makers):
             if not isinstance(function, ast.FunctionDef):
                 continue
             names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-            calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+            calls = [n for n in ast.walk(function) if isinstance(n, ast.Call) and n.args]
             made = any(
-                name_of(call.func) in makers and [name_of(a) for a in call.args[:2]] == names[-2:]
-                for call in calls
+                name_of(call.func) in makers and name_of(call.args[0]) == "code" for call in calls
             )
-            if made and names[-2:] == ["code", "template"]:
-                passing[function.name] = len(names) - 2 - (names[0] in ("self", "cls"))
+            if made and names[-1:] == ["code"]:
+                passing[function.name] = len(names) - 1 - (names[0] in ("self", "cls"))
     return passing
 
 
-def collect(trees):
-    """Give the template of each code, and what breaks the rules."""
-    classes, texts = message_classes(trees), constants(trees)
+def find_faults(trees, sentences):
+    """Give what breaks the rules."""
+    classes, unused = message_classes(trees), set(sentences)
     makers = dict.fromkeys(classes, 0) | passing_functions(trees, classes)
-    templates, faults = {}, []
-
-    def text(node):
-        if isinstance(node, ast.Name):
-            return texts.get(node.id)
-        return node.value if isinstance(node, ast.Constant) else None
-
+    faults = []
     for path, tree in trees.items():
         for call in ast.walk(tree):
             if not isinstance(call, ast.Call) or name_of(call.func) not in makers:
                 continue
-            first = makers[name_of(call.func)]
-            names = [name_of(arg) for arg in call.args[first : first + 2]]
-            if names == ["code", "template"]:
-                continue  # what passes them on
-            code, template = (*map(text, call.args[first : first + 2]), None, None)[:2]
-            where = f"{path}:{call.lineno}"
-            if not isinstance(code, str) or not isinstance(template, str):
-                faults.append(f"{where}: code and template are not literal texts")
+            code = [*call.args[makers[name_of(call.func)] :], None][0]
+            if name_of(code) == "code":
+                continue  # what passes it on
+            where, code = f"{path}:{call.lineno}", getattr(code, "value", None)
+            if code not in sentences:
+                faults.append(f"{where}: the code {code!r} has no sentence")
                 continue
-            if not re.fullmatch("[a-z][a-z0-9_]*", code):
-                faults.append(f"{where}: the code {code!r} is not in snake_case")
-            if templates.setdefault(code, template) != template:
-                faults.append(f"{where}: the code {code!r} has another template elsewhere")
+            unused.discard(code)
             given = {keyword.arg for keyword in call.keywords}
-            fields = {field for _, field, _, _ in Formatter().parse(template) if field is not None}
+            fields = {field for _, field, _, _ in Formatter().parse(sentences[code]) if field}
             if None not in given and not {re.split(r"[.\[]", f)[0] for f in fields} <= given:
-                faults.append(f"{where}: the template needs {sorted(fields - given)}")
-    return templates, faults
-
-
-def snapshot(templates):
-    """Write the codes and their sentences, one line each."""
-    return "".join(f"{code}: {template}\n" for code, template in sorted(templates.items()))
+                faults.append(f"{where}: the sentence needs {sorted(fields - given)}")
+    faults += [f"{SENTENCES.name}: nothing says {code!r}" for code in sorted(unused)]
+    faults += [
+        f"{SENTENCES.name}: {code!r} is not in snake_case"
+        for code in sentences
+        if not re.fullmatch("[a-z][a-z0-9_]*", code)
+    ]
+    return faults
 
 
 def docstrings(tree):
@@ -130,7 +112,7 @@ def docstrings(tree):
 
 
 def options_named(trees):
-    """Give where a text names an option of the command outside the command."""
+    """Give where a text of the source names an option of the command."""
     for path, tree in trees.items():
         texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant))
         for node in set(texts) - docstrings(tree):
@@ -156,19 +138,13 @@ def plain_errors(trees):
                 yield f"{path}:{node.lineno}"
 
 
-def main(args):
-    """Compare the sentences with the file, or write it."""
-    templates, faults = collect(read_source())
-    for fault in faults:
-        print(fault)
-    if "--write" in args:
-        SNAPSHOT.write_text(snapshot(templates), encoding="utf-8")
-        print(f"{len(templates)} sentences: {SNAPSHOT.relative_to(ROOT)}")
-    elif SNAPSHOT.read_text(encoding="utf-8") != snapshot(templates):
-        print(f"{SNAPSHOT.relative_to(ROOT)} is out of date: python tools/messages.py --write")
-        return 1
+def main():
+    """Print what breaks the rules."""
+    trees = read_source()
+    faults = [*find_faults(trees, read_sentences()), *plain_errors(trees)]
+    print("\n".join(faults) or "no fault")
     return int(bool(faults))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

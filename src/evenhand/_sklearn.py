@@ -62,7 +62,6 @@ class ChecksParameters:
             except InvalidParameterError as error:
                 raise ParameterError(
                     "invalid_parameter",
-                    "{parameter} {requirement}",
                     parameter=Parameter(name),
                     requirement=str(error).removeprefix(f"The {name!r} parameter of {owner} "),
                     owner=owner,

@@ -25,20 +25,18 @@ def check_writable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse a place that cannot be written to, before the work is done, and one that is read."""
     given = [Path(other) for other in inputs if other is not None and str(other) != "-"]
     if str(path) == "-":
-        raise InputError("files_only", "-o -: this command writes files only; name one.")
+        raise InputError("files_only")
     if any(_same(path, other) for other in given):
-        raise InputError(
-            "output_is_input", "{path} is an input; it would be replaced by the output.", path=path
-        )
+        raise InputError("output_is_input", path=path)
     if path.is_dir():
-        raise InputError("output_is_folder", "{path} is a folder; name a file.", path=path)
+        raise InputError("output_is_folder", path=path)
     if path.exists() and not path.is_file():
-        raise InputError("output_is_no_file", "{path} is no regular file; name one.", path=path)
+        raise InputError("output_is_no_file", path=path)
     folder = path.parent
     if not folder.exists():
-        raise InputError("no_folder", "there is no folder {folder}; make it first.", folder=folder)
+        raise InputError("no_folder", folder=folder)
     if not os.access(folder, os.W_OK):
-        raise InputError("locked_folder", "{folder} cannot be written to.", folder=folder)
+        raise InputError("locked_folder", folder=folder)
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -55,19 +53,9 @@ def load(path: Path, *, whole: bool = False) -> Any:
 
     saved = persist.load_model(path)
     if not isinstance(saved.model, FairPipeline):
-        raise InputError(
-            "no_table_encoder",
-            "{path} holds a classifier without the encoder of its table; use it in Python, with "
-            "evenhand.load_model.",
-            path=path,
-        )
+        raise InputError("no_table_encoder", path=path)
     if whole and "train_counts" not in saved.facts:
-        raise InputError(
-            "no_training_facts",
-            "{path} was saved in Python or by an earlier evenhand, without the facts that evenhand "
-            "train keeps; it can predict and be exported, and for the rest train it anew.",
-            path=path,
-        )
+        raise InputError("no_training_facts", path=path)
     return saved
 
 

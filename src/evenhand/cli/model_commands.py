@@ -68,9 +68,7 @@ def frontier(
 def _draw(model: Any, path: Path) -> None:
     kind = path.suffix.lower().lstrip(".")
     if kind not in ("png", "svg", "pdf"):
-        raise InputError(
-            "bad_picture", "--picture {path}; the name must end in .png, .svg or .pdf.", path=path
-        )
+        raise InputError("bad_picture", path=path)
     import_extra("matplotlib", "plot").use("Agg")
     from evenhand.views.plots import FrontierDisplay
 
@@ -101,12 +99,7 @@ def pick(
 
         check_writable(out)
         if len(tau) > 1:
-            raise InputError(
-                "repeated_target",
-                "--tau was given {n} times; give one, the target of the strictest notion, and the "
-                "targets of the others stay in proportion.",
-                n=len(tau),
-            )
+            raise InputError("repeated_target", n=len(tau))
         saved = load(model, whole=True)
         goal = opt.parse_target(tau[0])
         steps = f"{saved.facts['command']}\n{command_line()}".strip()
@@ -195,16 +188,9 @@ def _check_kept(keep: list[str], labels: list[Any]) -> None:
     own = {"prediction", *(f"score[{label}]" for label in labels)}
     for i, name in enumerate(keep):
         if name in keep[:i]:
-            raise InputError(
-                "repeated_column", "--keep {column} is given twice; give it once.", column=name
-            )
+            raise InputError("repeated_column", column=name)
         if name in own:
-            raise InputError(
-                "column_of_output",
-                "--keep {column}: the output has a column {column!r} of its own; rename the one of "
-                "FILE.",
-                column=name,
-            )
+            raise InputError("column_of_output", column=name)
 
 
 def _predict(
@@ -221,12 +207,7 @@ def _predict(
         for chunk in chunks:
             for name in keep:
                 if name not in chunk.columns:
-                    raise InputError(
-                        "no_column_to_keep",
-                        "{file} has no column {column!r} to keep.",
-                        file=file,
-                        column=name,
-                    )
+                    raise InputError("no_column_to_keep", file=file, column=name)
             kept, table = chunk[keep].reset_index(drop=True), as_table(chunk)
             try:
                 proba = model.predict_proba(table)

@@ -187,35 +187,27 @@ def parse_confidence(text: str) -> float | str | None:
     with suppress(ValueError):
         if 0.5 <= float(text) < 1:
             return float(text)
-    raise InputError(
-        "bad_confidence",
-        "--confidence {value!r}; give a number from 0.5 to below 1, certified, or none.",
-        value=text,
-    )
+    raise InputError("bad_confidence", value=text)
 
 
 def one_character(delimiter: str | None) -> str | None:
     """Read a delimiter, which may be written ``tab``."""
     delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if delimiter is not None and len(delimiter) != 1:
-        raise InputError(
-            "bad_delimiter", "--delimiter {value!r}; give one character, or tab.", value=delimiter
-        )
+        raise InputError("bad_delimiter", value=delimiter)
     return delimiter
 
 
 def check_jobs(jobs: int) -> None:
     """Refuse a number of jobs that would never start."""
     if jobs == 0:
-        raise InputError("no_jobs", "--jobs 0; give a number of jobs at a time, or -1.")
+        raise InputError("no_jobs")
 
 
 def parse_target(tau: float) -> float:
     """Refuse a target that is no ratio."""
     if not 0 < tau <= 1:
-        raise InputError(
-            "bad_target", "--tau {value:g}; give a ratio above 0 and at most 1.", value=tau
-        )
+        raise InputError("bad_target", value=tau)
     return tau
 
 
@@ -225,21 +217,12 @@ def parse_bins(texts: list[str] | None) -> Any:
     for text in texts or []:
         column, named, bins = text.rpartition("=")
         if column in by_column or (texts and len(texts) > 1 and not named):
-            raise InputError(
-                "repeated_bins",
-                "--bins {value!r}; say once for each column which it has, as in age=30,45,60.",
-                value=text,
-            )
+            raise InputError("repeated_bins", value=text)
         try:
             # A comma alone makes one edge of a number.
             values = [float(part) for part in bins.removesuffix(",").split(",")]
         except ValueError:
-            raise InputError(
-                "bad_bins",
-                "--bins {value!r}; give a number of bins or edges such as 30,45,60, after a column "
-                "and = if there are several.",
-                value=text,
-            ) from None
+            raise InputError("bad_bins", value=text) from None
         by_column[column] = int(values[0]) if len(values) == 1 and "," not in bins else values
     return by_column.get("", by_column or None)
 
@@ -250,16 +233,8 @@ def parse_kinds(texts: list[str]) -> dict[str, str]:
     for text in texts:
         column, equals, kind = text.rpartition("=")
         if not equals:
-            raise InputError(
-                "bad_kind",
-                "--kind {value!r}; name a column and its kind, as in zip=category.",
-                value=text,
-            )
+            raise InputError("bad_kind", value=text)
         if column in kinds:
-            raise InputError(
-                "repeated_kind",
-                "--kind is given twice for column {column!r}; give it once.",
-                column=column,
-            )
+            raise InputError("repeated_kind", column=column)
         kinds[column] = kind
     return kinds

@@ -181,7 +181,7 @@ def datasets(
             return
         check_dataset(name)
         if out is None:
-            raise InputError("no_output", "say where to write {name} to: -o {name}.csv.", name=name)
+            raise InputError("no_output", name=name)
         if str(out) == "-":
             frame = dataset_frame(name)
             with printed():

@@ -148,24 +148,16 @@ def _check_places(out: Path, page: Path | None, *inputs: str | None) -> None:
     if page is not None:
         check_writable(page, *inputs)
         if page.resolve() == out.resolve():
-            raise InputError(
-                "same_output",
-                "model and report would both be {path}; name one with --report.",
-                path=out,
-            )
+            raise InputError("same_output", path=out)
 
 
 def _share(test: str | None, test_size: float | None) -> float:
     """Give the share of the rows that is held back."""
     if test is not None and test_size is not None:
-        raise InputError(
-            "two_tests", "--test and --test-size: give a file to test on, or a share of FILE."
-        )
+        raise InputError("two_tests")
     share = 0.3 if test_size is None else test_size
     if not 0 <= share < 1:
-        raise InputError(
-            "bad_test_size", "--test-size {value:g}; give a share from 0 to below 1.", value=share
-        )
+        raise InputError("bad_test_size", value=share)
     return share
 
 
@@ -179,11 +171,11 @@ def _roles(
 ) -> dict[str, Any]:
     """Say what the columns are for; refuse a table whose label or groups are not named."""
     if dask is None and (file is None) == (demo is None):
-        raise InputError("no_table", "give a FILE, or --demo adult; one of the two.")
+        raise InputError("no_table")
     if dask is None and demo is not None:
         label, sensitive, favourable = demo_table(demo, label, sensitive, favourable)
     if label is None or not sensitive:
-        raise InputError("no_columns", "name the columns: --label repaid --sensitive sex.")
+        raise InputError("no_columns")
     return {"label": label, "sensitive": sensitive, "favourable": favourable}
 
 
@@ -211,18 +203,9 @@ def _chunks(
     for option, value in others.items():
         if value is not None:
             instead = "; --test-size holds back a share of FILE" if option == "--test" else ""
-            raise InputError(
-                "not_with_dask",
-                "{option} cannot be had with --dask, which reads Parquet files alone{instead}.",
-                option=option,
-                instead=instead,
-            )
+            raise InputError("not_with_dask", option=option, instead=instead)
     if file is None or file == "-":
-        raise InputError(
-            "dask_needs_files",
-            "--dask needs a FILE: a Parquet file, a folder of them, or a pattern such as "
-            "'data/*.parquet'.",
-        )
+        raise InputError("dask_needs_files")
     for module in ("pyarrow", "dask", "distributed"):
         import_extra(module, "dask")
     from evenhand.workflow.dask_chunks import find_chunks
@@ -267,9 +250,7 @@ def demo_table(
     from evenhand.workflow.compare import INSIDE
 
     if demo not in INSIDE:
-        raise InputError(
-            "unknown_demo", "--demo {value!r}; use {known}.", value=demo, known=" or ".join(INSIDE)
-        )
+        raise InputError("unknown_demo", value=demo, known=" or ".join(INSIDE))
     record = DATASETS[demo]
     label = label or record.label
     own = str(record.favourable) if label == record.label else None

@@ -12,7 +12,7 @@ __all__ = ["say", "spell"]
 
 # Parameters of the library that are options of the same name, and those that have another one.
 NAMES = (
-    *("bins", "confidence", "delimiter", "delta", "encoding", "exclude", "favourable"),
+    *("bins", "confidence", "delimiter", "delta", "demo", "encoding", "exclude", "favourable"),
     *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
     *("missing_groups", "na", "notion", "prediction", "privileged", "seed", "selection"),
     *("sensitive", "sensitive_inputs", "splits", "tau", "test_size"),

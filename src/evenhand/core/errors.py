@@ -1,12 +1,18 @@
 """Errors and warnings that carry data: a code, what they are about, and a sentence made of it.
 
+All sentences stand in one file, ``messages.toml``; the code that raises says what is wrong and with
+what.
+
 A sentence may name a parameter of the library. Python shows it as ``tau=0.8``; a command line, to
 which the same parameter is an option, has the sentence made anew with its own spelling
 (:meth:`Message.sentence`). Nobody searches a sentence for names.
 """
 
+import tomllib
 import warnings
 from collections.abc import Callable, Container, Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 __all__ = ["InputError", "InputWarning", "Message", "Parameter", "Spelling", "sentences"]
@@ -35,6 +41,12 @@ class Parameter(NamedTuple):
 Spelling = Callable[[Parameter], str]
 
 
+@cache
+def _templates() -> dict[str, str]:
+    """Give the sentence of every code."""
+    return tomllib.loads(files(__package__).joinpath("messages.toml").read_text(encoding="utf-8"))
+
+
 class Message:
     """What an error or a warning says, as data.
 
@@ -42,26 +54,24 @@ class Message:
     ----------
     code : str
         Its name, which stays when its sentence is rewritten: what tests and programs ask for.
-    template : str
-        The sentence, with the names of ``data`` in braces.
+        ``messages.toml`` beside this module has its sentence, with the names of ``data`` in braces.
     **data
         What it is about, by name: ``column``, ``group``, ``value``, and each :class:`Parameter`
-        that it mentions. Text from a table stands here, never in the template. A message among
-        them, such as the error that led to this one, is said in the same spelling.
+        that it mentions. A message among them, such as the error that led to this one, is said in
+        the same spelling.
 
     Examples
     --------
     >>> from evenhand.core.errors import InputError, Parameter
-    >>> error = InputError("few_rows", "{n} rows are too few; use {use}.", n=3,
-    ...                    use=Parameter("test_size", 0))
+    >>> error = InputError("too_few_to_test", n=3, test_size=Parameter("test_size", 0))
     >>> str(error), error.code, error.data["n"]
-    ('3 rows are too few; use test_size=0.', 'few_rows', 3)
+    ('3 rows are too few to hold some back for a test; use test_size=0.', 'too_few_to_test', 3)
     >>> error.sentence(lambda parameter: f"--test-size {parameter.value}")
-    '3 rows are too few; use --test-size 0.'
+    '3 rows are too few to hold some back for a test; use --test-size 0.'
     """
 
-    def __init__(self, code: str, template: str, /, **data: Any) -> None:
-        self.code, self.template, self.data = code, template, data
+    def __init__(self, code: str, /, **data: Any) -> None:
+        self.code, self.data = code, data
         super().__init__(self.sentence())  # type: ignore[call-arg]  # mixed into an exception
 
     def sentence(self, spell: Spelling = str) -> str:
@@ -72,11 +82,11 @@ class Message:
                 return value.sentence(spell)
             return spell(value) if isinstance(value, Parameter) else value
 
-        return self.template.format(**{name: written(v) for name, v in self.data.items()})
+        return _templates()[self.code].format(**{name: written(v) for name, v in self.data.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers of Dask and joblib send their errors home.
-        return _remade, (type(self), self.code, self.template, self.data)
+        return _remade, (type(self), self.code, self.data)
 
 
 def sentences(
@@ -95,8 +105,8 @@ def sentences(
     return list(dict.fromkeys(texts))
 
 
-def _remade(cls: type[Message], code: str, template: str, data: dict[str, Any]) -> Message:
-    return cls(code, template, **data)
+def _remade(cls: type[Message], code: str, data: dict[str, Any]) -> Message:
+    return cls(code, **data)
 
 
 class InputError(Message, ValueError):

@@ -164,8 +164,6 @@ class PrintedDiscoveryGap:
         if len(cells.weight) != 2:
             raise InputError(
                 "formula_for_two_groups",
-                "the paper's formula for false discovery is for two groups, not {n}; use "
-                "{reading}.",
                 n=len(cells.weight),
                 reading=Parameter("reading", "corrected"),
             )

@@ -23,11 +23,7 @@ def only_text() -> Iterator[None]:
     try:
         yield
     except UnicodeEncodeError as error:
-        raise InputError(
-            "half_character",
-            "the value {value!r} has half a character, which no file can hold; correct it.",
-            value=error.object,
-        ) from None
+        raise InputError("half_character", value=error.object) from None
 
 
 @only_text()
@@ -57,11 +53,7 @@ def distinct_values(values: Any, name: str) -> tuple[NDArray[np.intp], Any]:
     try:
         return pd.factorize(values)
     except TypeError:
-        raise InputError(
-            "not_groups",
-            "{argument} holds values that cannot be groups, such as lists.",
-            argument=Parameter(name),
-        ) from None
+        raise InputError("not_groups", argument=Parameter(name)) from None
 
 
 # What is between the values of a crossed group, and the bins that inputs.bin_names names.
@@ -95,7 +87,6 @@ def rising(values: NDArray[Any], name: str) -> NDArray[np.intp]:
     except TypeError:
         raise InputError(
             "mixed_types",
-            "{argument} mixes types that cannot be ordered ({types}); use one type.",
             argument=Parameter(name),
             types=", ".join(sorted({type(v).__name__ for v in values})),
         ) from None
@@ -133,21 +124,10 @@ def as_series(values: Any, name: str) -> pd.Series:
         return values
     if isinstance(values, pd.DataFrame):
         if values.shape[1] != 1:
-            raise InputError(
-                "several_columns",
-                "{argument} has {n} columns; give one (several attributes can be joined into one, "
-                "for example 'female, 40+').",
-                argument=Parameter(name),
-                n=values.shape[1],
-            )
+            raise InputError("several_columns", argument=Parameter(name), n=values.shape[1])
         return values.iloc[:, 0]
     if issparse(values) or isinstance(values, str | dict) or not hasattr(values, "__len__"):
-        raise InputError(
-            "not_a_column",
-            "{argument} is a {type}; give one value per row, as a list.",
-            argument=Parameter(name),
-            type=type(values).__name__,
-        )
+        raise InputError("not_a_column", argument=Parameter(name), type=type(values).__name__)
     values = list(values) if isinstance(values, list | tuple) else np.asarray(values)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -159,12 +139,7 @@ def as_series(values: Any, name: str) -> pd.Series:
 def check_one_dimension(n_dims: int, name: str) -> None:
     """Refuse an argument that has not one value per row."""
     if n_dims != 1:
-        raise InputError(
-            "not_one_dimension",
-            "{argument} has {n} dimensions; give one value per row.",
-            argument=Parameter(name),
-            n=n_dims,
-        )
+        raise InputError("not_one_dimension", argument=Parameter(name), n=n_dims)
 
 
 def check_missing(values: pd.Series, name: str, advice: str, column: Any = None) -> None:
@@ -172,24 +147,15 @@ def check_missing(values: pd.Series, name: str, advice: str, column: Any = None)
     n = int(values.isna().sum())
     data = {"argument": Parameter(name), "n": n, "s": "s" * (n > 1), "advice": advice}
     if n and column is None:
-        raise InputError("missing_values", "{argument} has {n} missing value{s}; {advice}.", **data)
+        raise InputError("missing_values", **data)
     if n:
-        raise InputError(
-            "missing_values_in_column",
-            "{argument}, column {column!r}, has {n} missing value{s}; {advice}.",
-            column=column,
-            **data,
-        )
+        raise InputError("missing_values_in_column", column=column, **data)
 
 
 def check_weights(weight: NDArray[Any]) -> None:
     """Refuse row weights that cannot be added up."""
     if not np.isfinite(weight).all() or (weight < 0).any():
-        raise InputError(
-            "bad_weights",
-            "{argument} has negative, missing or infinite values.",
-            argument=Parameter("sample_weight"),
-        )
+        raise InputError("bad_weights", argument=Parameter("sample_weight"))
 
 
 def zero_one(labels: Iterable[Any]) -> dict[Any, float] | None:
@@ -241,8 +207,6 @@ def as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
         if numbers is None:
             raise InputError(
                 "no_favourable_label",
-                "labels are {labels}; say which one is favourable with {pos_label} "
-                "(only 0/1, -1/1, booleans and true/false have a default).",
                 labels=", ".join(repr(v) for v in labels[:5]),
                 pos_label=Parameter("pos_label"),
             )
@@ -250,8 +214,6 @@ def as_binary(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[Any, Any]:
     if len({*labels, pos_label}) > 2:
         raise InputError(
             "not_two_labels",
-            "y_true and y_pred hold {labels} with {pos_label}: these rates need two labels, one of "
-            "them {name}.",
             labels=", ".join(repr(v) for v in labels[:5]),
             pos_label=Parameter("pos_label", pos_label),
             name=Parameter("pos_label"),

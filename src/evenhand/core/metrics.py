@@ -80,9 +80,7 @@ def group_counts(
     true, pred = as_binary(y_true, y_pred, pos_label)
     check_consistent_length(true, pred, codes)
     if len(codes) == 0:
-        raise InputError(
-            "no_rows_to_rate", "y_true, y_pred and sensitive_features are empty; rates need rows."
-        )
+        raise InputError("no_rows_to_rate")
     weight = None
     if sample_weight is not None:
         weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)

@@ -128,8 +128,6 @@ class CostSensitivePath:
             if not all(rate.fixed_denominator for rate in component.rate.components):
                 raise InputError(
                     "solver_cannot_serve",
-                    "{solver} cannot serve {notion}, whose rate is among the rows of one "
-                    "prediction; use {soft_rate} or {agd}.",
                     solver=Parameter("solver", "cost_sensitive"),
                     notion=Parameter("notion", component.name),
                     soft_rate=Parameter("solver", "soft_rate"),

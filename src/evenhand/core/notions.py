@@ -118,11 +118,7 @@ class Notion:
 def _plain(rate: AnyRate) -> Rate:
     """Give the rate itself, whose value in each group is needed; refuse several rates."""
     if isinstance(rate, WorstRate):
-        raise InputError(
-            "several_rates",
-            "{rate} is several rates; there is no one value per group.",
-            rate=rate.name,
-        )
+        raise InputError("several_rates", rate=rate.name)
     return rate
 
 
@@ -341,28 +337,17 @@ def notion_name(word: str) -> str:
     """Give the name in :data:`NOTIONS` of a notion or of one of its :data:`SYNONYMS`."""
     notion = Parameter("notion", word)
     if word == "calibration":
-        raise InputError(
-            "notion_of_scores",
-            "{notion} is about scores, and evenhand compares answers; 'predictive_parity' and "
-            "'negative_predictive_parity' compare how often a yes or a no is right.",
-            notion=notion,
-        )
+        raise InputError("notion_of_scores", notion=notion)
     if word == "four_fifths_rule":
         raise InputError(
             "notion_with_target",
-            "{notion} is a notion with a target; use {parity} with {tau}.",
             notion=notion,
             parity=Parameter("notion", "statistical_parity"),
             tau=Parameter("tau", 0.8),
         )
     name = SYNONYMS.get(word, word)
     if name not in NOTIONS:
-        raise InputError(
-            "unknown_notion",
-            "{notion}; use one of {names}.",
-            notion=notion,
-            names=", ".join(map(repr, NOTIONS)),
-        )
+        raise InputError("unknown_notion", notion=notion, names=", ".join(map(repr, NOTIONS)))
     return name
 
 
@@ -383,29 +368,16 @@ def find_notion(
     single = isinstance(names, str)
     listed = [notion_name(name) for name in ([names] if isinstance(names, str) else names)]
     if not listed:
-        raise InputError(
-            "no_notion",
-            "{notion} is an empty list; name at least one notion.",
-            notion=Parameter("notion"),
-        )
+        raise InputError("no_notion", notion=Parameter("notion"))
     if len(set(listed)) < len(listed):
-        raise InputError(
-            "repeated_notion", "{notion} names a notion twice.", notion=Parameter("notion", listed)
-        )
+        raise InputError("repeated_notion", notion=Parameter("notion", listed))
     targets = np.asarray(taus, dtype=np.float64)
     if targets.ndim and (single or targets.shape != (len(listed),)):
         raise InputError(
-            "targets_of_notions",
-            "{tau} for {notion}; give one target, or as many as there are notions.",
-            tau=Parameter("tau", taus),
-            notion=Parameter("notion", names),
+            "targets_of_notions", tau=Parameter("tau", taus), notion=Parameter("notion", names)
         )
     if not ((targets > 0) & (targets <= 1)).all():
-        raise InputError(
-            "target_out_of_range",
-            "{tau}; every target must be above 0 and at most 1.",
-            tau=Parameter("tau", taus),
-        )
+        raise InputError("target_out_of_range", tau=Parameter("tau", taus))
     if single:
         return NOTIONS[listed[0]](degree)
     targets = np.broadcast_to(targets, (len(listed),))

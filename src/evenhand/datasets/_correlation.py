@@ -14,24 +14,13 @@ from evenhand.core.groups import group_codes
 def _two_values(values: Any, name: str) -> tuple[Any, Any]:
     levels, codes = group_codes(values, name=name)
     if len(levels) != 2:
-        raise InputError(
-            "not_two_values",
-            "{name} has {n} distinct value(s); a correlation needs two.",
-            name=name,
-            n=len(levels),
-        )
+        raise InputError("not_two_values", name=name, n=len(levels))
     return levels, codes
 
 
 def unreachable(rho: float, least: float) -> InputError:
     """Make the error for a correlation that replacing labels by groups cannot give."""
-    return InputError(
-        "correlation_out_of_reach",
-        "{rho} is out of reach: replacing labels by groups gives correlations from {least:.4f} (no "
-        "label replaced) to 1.",
-        rho=Parameter("rho", rho),
-        least=least,
-    )
+    return InputError("correlation_out_of_reach", rho=Parameter("rho", rho), least=least)
 
 
 def with_correlation(y: Any, z: Any, rho: float, random_state: Any = None) -> Any:

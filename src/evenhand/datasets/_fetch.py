@@ -203,9 +203,7 @@ def read_member(content: bytes, archive: Archive, member: str) -> bytes:
                 entry = package.extractfile(member)
                 data = entry.read() if entry else b""
     except (KeyError, tarfile.TarError, zipfile.BadZipFile):
-        raise InputError(
-            "not_in_archive", "{file} holds no {member}.", file=archive.file, member=member
-        ) from None
+        raise InputError("not_in_archive", file=archive.file, member=member) from None
     return gzip.decompress(data) if member.endswith(".gz") else data
 
 
@@ -275,11 +273,7 @@ def fetch_table(
 ) -> pd.DataFrame:
     """Give the reduced table of a record: from the cache, or else from the source."""
     if source not in ("index", "openml"):
-        raise InputError(
-            "unknown_source",
-            "{source}; use 'index' or 'openml'.",
-            source=Parameter("source", source),
-        )
+        raise InputError("unknown_source", source=Parameter("source", source))
     folder = _data_folder(data_home)
     cache = folder / f"{record.name}.csv.gz"
     text = _read_cache(cache, record.table_sha256)
@@ -298,8 +292,6 @@ def fetch_table(
         if sha256 != record.table_sha256:
             raise InputError(
                 "another_table",
-                "{origin} gives another table of {title} than the one evenhand knows (sha256 "
-                "{sha256}, not {expected}); it is not used.",
                 origin=origin,
                 title=record.title,
                 sha256=sha256,
@@ -313,12 +305,7 @@ def fetch_table(
 def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFrame:
     from_openml = READERS[record.name][1]
     if record.openml is None or from_openml is None:
-        raise InputError(
-            "not_on_openml",
-            "OpenML does not have this table of {title}; use {source}.",
-            title=record.title,
-            source=Parameter("source", "index"),
-        )
+        raise InputError("not_on_openml", title=record.title, source=Parameter("source", "index"))
     if not may_download:
         raise OSError(f"{record.title} is {state}, and download_if_missing=False.")
     try:
@@ -333,8 +320,6 @@ def _openml_table(record: Dataset, may_download: bool, state: str) -> pd.DataFra
     except (KeyError, ValueError, TypeError) as error:
         raise InputError(
             "unreadable_openml_table",
-            "OpenML's table {number} is not {title} as evenhand knows it ({reason}); it is not "
-            "used.",
             number=record.openml,
             title=record.title,
             reason=f"{type(error).__name__}: {error}",

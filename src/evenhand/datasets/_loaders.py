@@ -109,11 +109,7 @@ def load_adult(
     ((45222, 85), 0.248, ['Female', 'Male'])
     """
     if encoding not in ("full", "coarse"):
-        raise InputError(
-            "unknown_table_encoding",
-            "{encoding}; use 'full' or 'coarse'.",
-            encoding=Parameter("encoding", encoding),
-        )
+        raise InputError("unknown_table_encoding", encoding=Parameter("encoding", encoding))
     record = DATASETS["adult"]
     table = _embedded("adult").rename(columns={"income-per-year": record.label})
     if encoding == "full":

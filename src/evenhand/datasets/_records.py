@@ -128,7 +128,6 @@ class Dataset:
                 return attribute
         raise InputError(
             "unknown_sensitive",
-            "{sensitive}; {title} has {names}.",
             sensitive=Parameter("sensitive", name),
             title=self.title,
             names=" or ".join(repr(s.name) for s in self.sensitive),

@@ -46,12 +46,7 @@ def stratified_rows(
     sizes = np.bincount(cells)
     if (sizes == 1).any():
         group, label = divmod(int(np.flatnonzero(sizes == 1)[0]), len(labels))
-        raise InputError(
-            "one_row_in_cell",
-            "group '{group}' has one row with label '{label}'; a split needs two.",
-            group=levels[group],
-            label=labels[label],
-        )
+        raise InputError("one_row_in_cell", group=levels[group], label=labels[label])
     try:
         train, test = train_test_split(
             np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
@@ -59,8 +54,6 @@ def stratified_rows(
     except ValueError as error:
         raise InputError(
             "rows_cannot_be_split",
-            "{n} rows cannot be split with {test_size} so that both parts have every label of "
-            "every group: {reason}",
             n=len(cells),
             test_size=Parameter("test_size", test_size),
             reason=str(error),
@@ -100,13 +93,7 @@ def encoded_split(
     y = np.asarray(y) if isinstance(y, list | tuple) else y
     z = dataset.sensitive_features
     if len(y) != len(z):
-        raise InputError(
-            "unequal_targets",
-            "{target} has {n} rows, the dataset has {rows}.",
-            target=Parameter("target"),
-            n=len(y),
-            rows=len(z),
-        )
+        raise InputError("unequal_targets", target=Parameter("target"), n=len(y), rows=len(z))
     train, test = stratified_rows(y, z, test_size=test_size, random_state=random_state)
 
     def rows(values: Any, index: Any) -> Any:

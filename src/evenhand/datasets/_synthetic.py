@@ -26,12 +26,7 @@ _SEXES = ("Female", "Male")
 def _check_count(name: str, value: Any, least: int) -> None:
     """Refuse a number of rows that is not whole or too small."""
     if not isinstance(value, Integral) or value < least:
-        raise InputError(
-            "bad_count",
-            "{parameter}; a whole number of at least {least} is needed.",
-            parameter=Parameter(name, value),
-            least=least,
-        )
+        raise InputError("bad_count", parameter=Parameter(name, value), least=least)
 
 
 @documented(SHARED)
@@ -75,9 +70,7 @@ def make_counterexample(
     ((1000, 2), True)
     """
     if not 0.5 <= skew <= 1:
-        raise InputError(
-            "bad_skew", "{skew}; a share from 0.5 to 1 is needed.", skew=Parameter("skew", skew)
-        )
+        raise InputError("bad_skew", skew=Parameter("skew", skew))
     _check_count("n_samples", n_samples, 4)  # both labels in both groups
     random = check_random_state(random_state)
     z = random.permutation(np.arange(n_samples) % 2)
@@ -259,10 +252,7 @@ def make_census(
     _check_count("n_rows", n_rows, 1)
     if sparse and as_frame:
         raise InputError(
-            "sparse_frame",
-            "{sparse} and {as_frame} exclude each other.",
-            sparse=Parameter("sparse", True),
-            as_frame=Parameter("as_frame", True),
+            "sparse_frame", sparse=Parameter("sparse", True), as_frame=Parameter("as_frame", True)
         )
     share = _replaced_share(rho)
     X, y, z = _fill(_seed(random_state), 0, n_rows, share=share, jitter=jitter, sparse=sparse)

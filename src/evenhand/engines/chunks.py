@@ -83,11 +83,7 @@ def check_shape(X: Any) -> None:
     """Refuse anything but a table, and an empty one; not every collection knows its rows."""
     n_dims = getattr(X, "ndim", 0)
     if n_dims != 2:
-        raise InputError(
-            "not_two_dimensions",
-            "X has {n} dimensions; it must have two: rows and columns.",
-            n=n_dims,
-        )
+        raise InputError("not_two_dimensions", n=n_dims)
     for n, what in zip(X.shape, ("rows", "columns"), strict=True):
         if isinstance(n, Integral):
             _check_some(n, what)
@@ -95,9 +91,7 @@ def check_shape(X: Any) -> None:
 
 def _check_some(n: Any, what: str) -> None:
     if not n:
-        raise InputError(
-            "empty_table", "X has no {what}; there is nothing to learn from.", what=what
-        )
+        raise InputError("empty_table", what=what)
 
 
 def column_sizes(X: Any) -> FloatArray:
@@ -119,17 +113,11 @@ def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
 
     unknown = ~np.isfinite(sizes)
     if unknown.any():
-        raise InputError(
-            "inputs_not_finite",
-            "column {column!r} of X contains NaN or infinite values; fill or drop them first.",
-            column=first(unknown),
-        )
+        raise InputError("inputs_not_finite", column=first(unknown))
     large = sizes > float(np.finfo(dtype).max) ** 0.25
     if large.any():
         raise InputError(
             "inputs_too_large",
-            "column {column!r} of X has values up to {largest:.3g}, too large to work with in "
-            "{dtype}; scale the columns first, for instance with StandardScaler.",
             column=first(large),
             largest=float(sizes[np.argmax(large)]),
             dtype=np.dtype(dtype).name,
@@ -144,19 +132,8 @@ def check_numbers(values: Any, name: str, column: Any = None) -> None:
         except (TypeError, ValueError):
             data = {"argument": Parameter(name), "value": str(value)[:60]}
             if column is None:
-                raise InputError(
-                    "not_a_number",
-                    "{argument} holds {value!r}, which is no real number; make it one, or leave "
-                    "it out.",
-                    **data,
-                ) from None
-            raise InputError(
-                "not_a_number_in_column",
-                "column {column!r} of {argument} holds {value!r}, which is no real number; make it "
-                "one, or leave it out.",
-                column=column,
-                **data,
-            ) from None
+                raise InputError("not_a_number", **data) from None
+            raise InputError("not_a_number_in_column", column=column, **data) from None
 
 
 def _inputs(X: Any) -> Any:
@@ -216,35 +193,20 @@ def check_lengths(chunk: Chunk) -> None:
     for name, column in zip(names, chunk[1:], strict=True):
         if column is not None and len(column) != n:
             raise InputError(
-                "lengths_differ_in_chunk",
-                "{argument} has {n} rows in a chunk of the table where X has {expected}; they must "
-                "be the same rows.",
-                argument=Parameter(name),
-                n=len(column),
-                expected=n,
+                "lengths_differ_in_chunk", argument=Parameter(name), n=len(column), expected=n
             )
 
 
 def check_length(n: int, expected: int, name: str) -> None:
     """Refuse an argument that has not the rows of X."""
     if n != expected:
-        raise InputError(
-            "lengths_differ",
-            "{argument} has {n} rows, X has {expected}; they must be the same rows.",
-            argument=Parameter(name),
-            n=n,
-            expected=expected,
-        )
+        raise InputError("lengths_differ", argument=Parameter(name), n=n, expected=expected)
 
 
 def check_any_weight(total: float) -> None:
     """Refuse weights that are all zero."""
     if not total:
-        raise InputError(
-            "weights_all_zero",
-            "{argument} is zero for every row; at least one must count.",
-            argument=Parameter("sample_weight"),
-        )
+        raise InputError("weights_all_zero", argument=Parameter("sample_weight"))
 
 
 def chunk_facts(chunk: Chunk) -> Facts:
@@ -308,8 +270,6 @@ def check_weight_range(least: float, most: float, total: float) -> None:
     if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
         raise InputError(
             "weights_too_far_apart",
-            "{argument} goes from {least:.3g} to {most:.3g}{rows}; divide all weights by one "
-            "number, such as their mean.",
             argument=Parameter("sample_weight"),
             least=least,
             most=most,

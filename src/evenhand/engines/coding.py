@@ -185,26 +185,14 @@ def _check_classes(
 ) -> None:
     """Refuse too few or too many labels or groups."""
     if len(classes) < 2:
-        raise InputError(
-            "one_class",
-            "y has one class, {classes}{where}; a classifier needs two classes.",
-            classes=listed(classes),
-            where=where,
-        )
+        raise InputError("one_class", classes=listed(classes), where=where)
     if two_labels and len(classes) > 2:
         # The first sentence is what scikit-learn's checks of estimators look for.
-        raise InputError(
-            "many_classes",
-            "Only binary classification is supported. y has {n} classes: {classes}{where}.",
-            n=len(classes),
-            classes=listed(classes),
-            where=where,
-        )
+        raise InputError("many_classes", n=len(classes), classes=listed(classes), where=where)
     argument, n = Parameter("sensitive_features"), len(levels)
     if n < 2 or (two_groups and n > 2):
         raise InputError(
             "number_of_groups",
-            "{argument} has {n} group{s}{where}: {groups}; {needed} are compared.",
             argument=argument,
             n=n,
             s="s" * (n != 1),
@@ -213,14 +201,7 @@ def _check_classes(
             needed="two" if two_groups else "at least two",
         )
     if not binned and n > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
-        raise InputError(
-            "groups_are_numbers",
-            "{argument} is a number with {n} distinct values; say with {bins} which values are a "
-            "group, or give them as text if each is one.",
-            argument=argument,
-            n=n,
-            bins=Parameter("bins"),
-        )
+        raise InputError("groups_are_numbers", argument=argument, n=n, bins=Parameter("bins"))
 
 
 def compared_groups(
@@ -234,8 +215,6 @@ def compared_groups(
         sizes = joined([f"{named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
         raise InputError(
             "small_groups",
-            "fewer than two groups have {min_group_size} rows{where} ({sizes}); join groups, or "
-            "lower {name}.",
             min_group_size=Parameter("min_group_size", least),
             where=where,
             sizes=sizes,

@@ -59,11 +59,7 @@ def _naming_lost_scheduler(function: Callable[..., Any]) -> Callable[..., Any]:
         except (CancelledError, OSError) as error:
             if isinstance(error, OSError) and type(error).__name__ != "CommClosedError":
                 raise  # a file that cannot be read
-            raise SchedulerGoneError(
-                "scheduler_gone",
-                "the Dask scheduler went away before the work was done; start it again, and then "
-                "repeat the call",
-            ) from None
+            raise SchedulerGoneError("scheduler_gone") from None
 
     return called
 
@@ -112,11 +108,7 @@ def _column_partitions(
     partitions = _delayed_partitions(column, lengths, name)
     if len(partitions) != n_partitions:
         raise InputError(
-            "partitions_differ",
-            "{argument} has {n} partitions, X has {expected}; they must be the same.",
-            argument=Parameter(name),
-            n=len(partitions),
-            expected=n_partitions,
+            "partitions_differ", argument=Parameter(name), n=len(partitions), expected=n_partitions
         )
     return partitions
 
@@ -125,10 +117,7 @@ def _one_label_each(y: Any) -> Any:
     """Give labels of one dimension; of a single column with scikit-learn's warning."""
     y = y if hasattr(y, "ndim") else np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        message = ColumnVectorWarning(
-            "column_vector",
-            "A column-vector y was passed when a 1d array was expected; give y one dimension.",
-        )
+        message = ColumnVectorWarning("column_vector")
         warnings.warn(message, stacklevel=2)
         return y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
     check_one_dimension(y.ndim, "y")

@@ -75,10 +75,7 @@ def has_numba() -> bool:
         if isinstance(error, RuntimeError) and "cache" in str(error):
             advice = "set NUMBA_CACHE_DIR to a folder that can be written"
         message = InputWarning(
-            "numba_unusable",
-            "numba cannot be used ({error}), so NumPy does its work, more slowly; {advice}.",
-            error=f"{type(error).__name__}: {error}",
-            advice=advice,
+            "numba_unusable", error=f"{type(error).__name__}: {error}", advice=advice
         )
         warnings.warn(message, stacklevel=2)
         return False

@@ -38,18 +38,9 @@ def find_files(path: Any) -> list[Path]:
         else:
             files = [Path(name) for name in sorted(glob(str(one)))]
         if not files and here.is_dir() and (keyed := sorted(here.glob("*=*"))):
-            raise NoParquetFileError(
-                "partitioned_parquet",
-                "no Parquet file is in {path!r} itself, but in folders such as {folder!r}, whose "
-                "values are in no file; write the table without partitions, or fit to "
-                "dask.dataframe.read_parquet of the folder.",
-                path=str(one),
-                folder=keyed[0].name,
-            )
+            raise NoParquetFileError("partitioned_parquet", path=str(one), folder=keyed[0].name)
         if not files:
-            raise NoParquetFileError(
-                "no_parquet_file", "no Parquet file is at {path!r}.", path=str(one)
-            )
+            raise NoParquetFileError("no_parquet_file", path=str(one))
         paths += files
     return paths
 
@@ -71,11 +62,7 @@ def parquet_chunks(
             with pq.ParquetFile(path) as file:
                 files.append((path, file.metadata, file.schema_arrow))
         except pa.ArrowInvalid:
-            raise InputError(
-                "damaged_parquet_file",
-                "{file} is no Parquet file, or a damaged one.",
-                file=path.name,
-            ) from None
+            raise InputError("damaged_parquet_file", file=path.name) from None
     # Files without rows need not know what their columns would hold.
     filled = [file for file in files if file[1].num_rows] or files[:1]
     first, _, schema = filled[0]
@@ -84,29 +71,16 @@ def parquet_chunks(
         if name not in schema.names:
             raise InputError(
                 "file_lacks_column",
-                "{file} has no column {column!r}; it has {columns}.",
                 file=first.name,
                 column=name,
                 columns=", ".join(schema.names[:20]),
             )
     if isinstance(columns, str):
-        raise InputError(
-            "columns_not_listed",
-            "{columns}; give a list of names.",
-            columns=Parameter("columns", columns),
-        )
+        raise InputError("columns_not_listed", columns=Parameter("columns", columns))
     if not sensitive:
-        raise InputError(
-            "no_sensitive_column",
-            "{argument} is empty; name the column of the group.",
-            argument=Parameter("sensitive_features"),
-        )
+        raise InputError("no_sensitive_column", argument=Parameter("sensitive_features"))
     if label in sensitive:
-        raise InputError(
-            "label_is_sensitive",
-            "column {column!r} is the label and sensitive; it can be one of them.",
-            column=label,
-        )
+        raise InputError("label_is_sensitive", column=label)
     if columns is None:
         # What pandas writes of an index is no column of the table.
         index = [n for n in schema.names if n.startswith("__index_level_")]
@@ -115,30 +89,17 @@ def parquet_chunks(
         inputs = list(columns)
         for name in inputs:
             if name in others:
-                raise InputError(
-                    "column_not_an_input",
-                    "column {column!r} is the label, sensitive or the weight, and so no input.",
-                    column=name,
-                )
+                raise InputError("column_not_an_input", column=name)
             if inputs.count(name) > 1:
-                raise InputError(
-                    "column_named_twice",
-                    "{columns} names {column!r} twice.",
-                    columns=Parameter("columns"),
-                    column=name,
-                )
+                raise InputError("column_named_twice", columns=Parameter("columns"), column=name)
     if not inputs:
-        raise InputError("no_inputs_left", "there is no column left to learn from.")
+        raise InputError("no_inputs_left")
     chunks: list[ChunkSource] = []
     for path, metadata, own_schema in filled:
         missing = sorted((set(inputs) | others) - set(own_schema.names))
         if missing:
             raise InputError(
-                "files_differ_in_column",
-                "{file} has no column {column!r}, which {other} has.",
-                file=path.name,
-                column=missing[0],
-                other=first.name,
+                "files_differ_in_column", file=path.name, column=missing[0], other=first.name
             )
         _check_columns(path, own_schema, inputs, others, weight)
         for name in (label, *sensitive):
@@ -146,8 +107,6 @@ def parquet_chunks(
             if types[0] != types[1]:
                 raise InputError(
                     "files_differ_in_type",
-                    "column {column!r} holds {first_type} in {first} and {type} in {file}; write "
-                    "them alike.",
                     column=name,
                     first_type=types[0],
                     first=first.name,
@@ -159,7 +118,7 @@ def parquet_chunks(
             for i in range(metadata.num_row_groups)
         ]
     if not chunks:
-        raise InputError("file_without_rows", "{file} has {what} but no rows.", file=first.name, what="columns")
+        raise InputError("file_without_rows", file=first.name, what="columns")
     return chunks, inputs
 
 
@@ -170,12 +129,7 @@ def _check_columns(
     count = Counter(schema.names)
     for name in (*inputs, *others):
         if count[name] > 1:
-            raise InputError(
-                "two_columns_alike",
-                "{file} has two columns called {column!r}; rename one of them.",
-                file=path.name,
-                column=name,
-            )
+            raise InputError("two_columns_alike", file=path.name, column=name)
     for name in (*inputs, *([weight] if weight else [])):
         arrow_type = schema.field(name).type
         if _is_number(arrow_type) or (name == weight and pa.types.is_decimal(arrow_type)):
@@ -183,8 +137,6 @@ def _check_columns(
         if name == weight:
             raise InputError(
                 "weights_not_numbers",
-                "column {column!r} of {file} holds {type}, not numbers; {argument} must be "
-                "numbers.",
                 column=name,
                 file=path.name,
                 type=str(arrow_type),
@@ -192,8 +144,6 @@ def _check_columns(
             )
         raise InputError(
             "inputs_not_numbers",
-            "column {column!r} of {file} holds {type}, not numbers; name the inputs with "
-            "{columns}, or encode it first: evenhand train FILE and fair_pipeline do.",
             column=name,
             file=path.name,
             type=str(arrow_type),

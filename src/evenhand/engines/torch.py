@@ -37,7 +37,7 @@ def check_tensor(X: Any) -> Any:
     """Give a table as a contiguous tensor of float32 or float64; refuse one that cannot be."""
     check_shape(X)
     if X.is_complex():
-        raise InputError("complex_inputs", "X holds complex numbers; give real ones.")
+        raise InputError("complex_inputs")
     X = as_plain(X)
     if not X.is_floating_point():
         X = X.double()
@@ -71,7 +71,6 @@ def _check_device(device: Any) -> None:
     except (AssertionError, NotImplementedError, RuntimeError, TypeError):
         raise InputError(
             "unusable_device",
-            "{device} cannot be used by PyTorch here; {usable} can.",
             device=Parameter("device", str(device)),
             usable="'cuda' or 'cpu'" if torch.cuda.is_available() else "'cpu'",
         ) from None

@@ -44,12 +44,7 @@ def check_linear(rate: AnyRate) -> None:
     """Refuse a rate that a mixture does not have as the mean of its points' rates."""
     for component in rate.components:
         if not component.fixed_denominator:
-            raise InputError(
-                "rate_not_averaged",
-                "points cannot be averaged for the {rate}: its denominator depends on the "
-                "predictions, and a mixture's rate is no mean of its points' rates; use at(tau).",
-                rate=component.name.replace("_", " "),
-            )
+            raise InputError("rate_not_averaged", rate=component.name.replace("_", " "))
 
 
 def to_spare(counts: FloatArray, target: Target) -> FloatArray:

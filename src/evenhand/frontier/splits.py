@@ -23,8 +23,6 @@ def check_unweighted(weight: FloatArray | None) -> None:
     if weight is not None and (weight != weight[0]).any():
         raise InputError(
             "certified_with_weights",
-            "{certified} is for unweighted rows, and {weights} differs from row to row; leave it "
-            "out, or give a number such as {confidence}, which certifies nothing.",
             certified=Parameter("confidence", "certified"),
             weights=Parameter("sample_weight"),
             confidence=Parameter("confidence", 0.9),
@@ -38,13 +36,7 @@ def check_fitted(
     for codes, values, what in ((z, names[0], "of group"), (y, names[1], "with label")):
         missing = np.flatnonzero(np.bincount(codes, minlength=len(values)) == 0)
         if len(missing):
-            raise InputError(
-                "no_row_to_fit",
-                "no row {what} {value!r} is left to fit to when others are held out; hold out "
-                "fewer, or bring more rows.",
-                what=what,
-                value=values[int(missing[0])],
-            )
+            raise InputError("no_row_to_fit", what=what, value=values[int(missing[0])])
 
 
 def check_held_out(z: NDArray[np.intp], groups: list[Any]) -> None:
@@ -53,8 +45,6 @@ def check_held_out(z: NDArray[np.intp], groups: list[Any]) -> None:
     if len(missing):
         raise InputError(
             "no_row_to_hold_out",
-            "no row of group {group!r} is left to hold out when others are fitted to; bring more "
-            "rows, or use {selection}.",
             group=groups[int(missing[0])],
             selection=Parameter("selection", "train"),
         )
@@ -65,13 +55,7 @@ def rows_of(index: Any, n_rows: int) -> NDArray[np.intp]:
     try:
         return np.arange(n_rows)[index]
     except IndexError:
-        raise InputError(
-            "rows_of_folds",
-            "{cv} names rows that are not among the {n} of positive weight; give the numbers of "
-            "rows among those.",
-            cv=Parameter("cv"),
-            n=n_rows,
-        ) from None
+        raise InputError("rows_of_folds", cv=Parameter("cv"), n=n_rows) from None
 
 
 def _shuffled(strata: NDArray[np.intp], random: Any) -> list[NDArray[np.intp]]:

@@ -378,7 +378,7 @@ def score_frontier(
     """
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.isfinite(score).all():
-        raise InputError("bad_scores", "y_score must be one finite number for each row.")
+        raise InputError("bad_scores")
     groups, codes = group_codes(sensitive_features)
     # As a classifier's predictions the labels are checked and coded.
     y, _ = as_binary(y_true, y_true, pos_label)

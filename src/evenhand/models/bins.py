@@ -39,11 +39,7 @@ def bin_edges(value: NDArray[np.float64], bins: Any, weight: Any = None) -> NDAr
         return edges[edges > value.min()]
     edges = np.unique(np.asarray(bins, dtype=np.float64))
     if not np.isfinite(edges).all():
-        raise InputError(
-            "infinite_edges",
-            "{bins}; edges must be finite numbers.",
-            bins=Parameter("bins", np.asarray(bins).tolist()),
-        )
+        raise InputError("infinite_edges", bins=Parameter("bins", np.asarray(bins).tolist()))
     return edges
 
 
@@ -51,18 +47,11 @@ def numbers_for_bins(series: pd.Series) -> NDArray[np.float64]:
     """Values of an attribute that has bins."""
     if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
         raise InputError(
-            "bins_of_text",
-            "{bins} is for a number such as age; {groups} holds no numbers.",
-            bins=Parameter("bins"),
-            groups=Parameter("sensitive_features"),
+            "bins_of_text", bins=Parameter("bins"), groups=Parameter("sensitive_features")
         )
     value = series.to_numpy(dtype=np.float64)
     if not np.isfinite(value).all():
-        raise InputError(
-            "infinite_group_values",
-            "{groups} has infinite values; bins need finite numbers.",
-            groups=Parameter("sensitive_features"),
-        )
+        raise InputError("infinite_group_values", groups=Parameter("sensitive_features"))
     return value
 
 

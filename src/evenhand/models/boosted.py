@@ -62,9 +62,6 @@ def _check_kinds(X: pd.DataFrame) -> None:
     if others:
         raise InputError(
             "neither_numbers_nor_categories",
-            "not all columns of X are numbers or categories: {described}; make text categories "
-            "with X.astype(dict.fromkeys({columns!r}, 'category')), or use fair_pipeline(...), a "
-            "FairClassifier that takes tables as they come.",
             described=joined([f"{name!r} is {dtype}" for name, dtype in others.items()], 10),
             columns=[*others],
         )
@@ -316,18 +313,9 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         for name in sorted(shared):
             value, default = getattr(engine, name), getattr(usual, name)
             if not (isinstance(value, type(default)) and value == default):
-                raise InputError(
-                    "parameter_of_engine",
-                    "classifier has {parameter}; give {name} to FairBoostedClassifier itself.",
-                    parameter=Parameter(name, value),
-                    name=name,
-                )
+                raise InputError("parameter_of_engine", parameter=Parameter(name, value), name=name)
         if engine.group_cuts:
-            raise InputError(
-                "boosted_group_cuts",
-                "classifier has group_cuts=True, which needs the group to predict; "
-                "FairBoostedClassifier does without it: use FairClassifier itself.",
-            )
+            raise InputError("boosted_group_cuts")
         engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
         engine.settings()  # its errors come before long work
         return engine

@@ -89,12 +89,7 @@ def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) 
             if len(index) >= FEW_ROWS:
                 raise
             raise InputError(
-                "too_few_rows_for_booster",
-                "the booster cannot be fitted to {n} of the {n_rows} rows; bring more rows, or use "
-                "FairClassifier. (It says: {error})",
-                n=len(index),
-                n_rows=len(kept),
-                error=str(error),
+                "too_few_rows_for_booster", n=len(index), n_rows=len(kept), error=str(error)
             ) from error
     return FoldModels(*models)
 
@@ -102,18 +97,12 @@ def _fit_models(booster: Any, X: Any, rows: CodedRows, kept: NDArray[np.bool_]) 
 def check_scorer(scorer: Any, name: str) -> None:
     """Refuse a scorer that gives no scores or is not fitted."""
     if not (hasattr(scorer, "decision_function") or hasattr(scorer, "predict_proba")):
-        raise InputError(
-            "no_scores", "{scorer} has neither decision_function nor predict_proba.", scorer=name
-        )
+        raise InputError("no_scores", scorer=name)
     if hasattr(scorer, "fit"):
         try:
             check_is_fitted(scorer)
         except NotFittedError:
-            raise InputError(
-                "scorer_not_fitted",
-                "{scorer} is not fitted, and is never fitted here; fit it first, on other rows.",
-                scorer=name,
-            ) from None
+            raise InputError("scorer_not_fitted", scorer=name) from None
 
 
 def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
@@ -125,19 +114,10 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
         scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
     if scores.shape != (X.shape[0],):
         raise InputError(
-            "scores_of_other_shape",
-            "{scorer} gave scores of shape {shape} for {n_rows} rows; one score per row is needed, "
-            "as two-class estimators give.",
-            scorer=name,
-            shape=scores.shape,
-            n_rows=X.shape[0],
+            "scores_of_other_shape", scorer=name, shape=scores.shape, n_rows=X.shape[0]
         )
     if not np.isfinite(scores).all():
-        raise InputError(
-            "infinite_scores",
-            "{scorer} gave scores that are NaN or infinite; they cannot be a column.",
-            scorer=name,
-        )
+        raise InputError("infinite_scores", scorer=name)
     return scores
 
 
@@ -215,7 +195,6 @@ class BoostedColumns:
         if len(rows.y) < self.n_folds:
             raise InputError(
                 "more_folds_than_rows",
-                "{n_folds}, but there are only {n} rows{where}.",
                 n_folds=Parameter("n_folds", self.n_folds),
                 n=len(rows.y),
                 where=where,
@@ -229,8 +208,6 @@ class BoostedColumns:
                 n = int(np.sum(code == few[0]))
                 raise InputError(
                     "too_few_rows_for_folds",
-                    "{what} '{value}' has {n} row{s}{where}, too few for {n_folds} folds: models "
-                    "fitted without that fold would not know it.",
                     what=what,
                     value=names.tolist()[few[0]],
                     n=n,

@@ -477,13 +477,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.held_out_, self.answers_ = fit.held_out, fit.answers
         self.n_iter_, self.converged_ = fit.n_iter, not fit.trouble
         if fit.trouble:
-            warn(
-                FitWarning(
-                    "not_converged",
-                    "{trouble}; the best point found so far is used.",
-                    trouble=fit.trouble,
-                )
-            )
+            warn(FitWarning("not_converged", trouble=fit.trouble))
         return self._choose()
 
     def _choose(self) -> FairClassifier:
@@ -491,19 +485,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         tau, fit = float(np.max(self.tau)), self.fitted_
         self._take(fit.choose(tau))
         if not self.feasible_ and self.guarantee_:
-            warn(
-                FairnessWarning(
-                    "not_certified",
-                    "{guarantee}. The model is kept all the same.",
-                    guarantee=str(self.guarantee_),
-                )
-            )
+            warn(FairnessWarning("not_certified", guarantee=str(self.guarantee_)))
         elif not self.feasible_:
             warn(
                 FairnessWarning(
                     "target_missed",
-                    "{tau} was not reached {where} for {notion}{sure}: {nearest}. The model is "
-                    "kept all the same.",
                     tau=Parameter("tau", self.tau),
                     where=fit.where,
                     notion=self.notion,
@@ -517,25 +503,13 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         """Say how near to τ the fit came."""
         fit = self.fitted_
         if not len(self.frontier_):
-            return fit.undefined() or InputWarning(
-                "no_point", "no point has {requirement}", requirement=fit.requirement
-            )
+            return fit.undefined() or InputWarning("no_point", requirement=fit.requirement)
         if not np.isfinite(self.rate_):
-            return InputWarning(
-                "rate_unknown",
-                "the rate cannot be known {where}: there are too few rows",
-                where=fit.where,
-            )
+            return InputWarning("rate_unknown", where=fit.where)
         rate = rate_text(self.rate_, tau)
         if not fit.margin:
-            return InputWarning("highest_rate", "the highest rate found is {rate}", rate=rate)
-        return InputWarning(
-            "nearest_rate",
-            "the point that comes nearest has the rate {rate}; {bound} can be relied on with this "
-            "confidence",
-            rate=rate,
-            bound=rate_text(self.rate_bound_, tau),
-        )
+            return InputWarning("highest_rate", rate=rate)
+        return InputWarning("nearest_rate", rate=rate, bound=rate_text(self.rate_bound_, tau))
 
     def _take(self, choice: Choice) -> None:
         """Be the classifier of a point."""
@@ -583,11 +557,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         other.tau = tau
         other._validate_params()
         if np.ndim(tau):
-            raise InputError(
-                "several_targets",
-                "{tau}; give one number, the target of the strictest notion.",
-                tau=Parameter("tau", tau),
-            )
+            raise InputError("several_targets", tau=Parameter("tau", tau))
         if np.ndim(self.tau):
             other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
         return other
@@ -616,12 +586,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         check_is_fitted(self)
         check_linear(self.fitted_.rate)
         if self.fitted_.delta is not None:
-            raise InputError(
-                "certified_mixture",
-                "{confidence} certifies one point, and a mixture has several; use at(tau), or "
-                "average a fit with another confidence.",
-                confidence=Parameter("confidence", "certified"),
-            )
+            raise InputError("certified_mixture", confidence=Parameter("confidence", "certified"))
         aimed = copy(self) if tau is None else self._aimed(tau)
         target, held = float(np.max(aimed.tau)), self.held_out_
         points = candidates(self.frontier_) if held is None else held.points

@@ -66,11 +66,7 @@ def read_rows(
         rows = _dask_rows(estimator, settings, X, y, sensitive_features, sample_weight)
         return rows, check_random_state(settings.random_state)
     if settings.engine == "dask":
-        raise InputError(
-            "no_dask_collection",
-            "{engine} is for Dask arrays and frames; X is neither.",
-            engine=Parameter("engine", "dask"),
-        )
+        raise InputError("no_dask_collection", engine=Parameter("engine", "dask"))
     X = on_host(X) if settings.engine == "numpy" else X
     where = settings.sensitive_features
     table = as_table(X) if isinstance(where, int | str) else X
@@ -151,13 +147,7 @@ def refuse_text(X: Any, advice: str) -> None:
     not_numbers = None if issparse(X) else find_no_numbers(X)
     if not_numbers is not None:
         column, content = not_numbers
-        raise InputError(
-            "not_numbers",
-            "column {column!r} of X holds {content}, and {advice}",
-            column=column,
-            content=content,
-            advice=advice,
-        ) from None
+        raise InputError("not_numbers", column=column, content=content, advice=advice) from None
 
 
 def _check_tensor(

@@ -92,11 +92,7 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     It holds the groups, unless ``fit`` was given others.
     """
     if where is None and sensitive_features is None:
-        raise InputError(
-            "no_groups",
-            "the groups are missing: pass fit(X, y, sensitive_features=...), or name a column of X "
-            "(or a function of X) when making the classifier: sensitive_features=...",
-        )
+        raise InputError("no_groups")
     if where is None or callable(where):
         return None
     by_name = isinstance(where, str)
@@ -108,10 +104,7 @@ def group_column(X: Any, where: Where, sensitive_features: Any) -> int | None:
     column = _named_column(X, str(where)) if by_name else int(where)
     if not -shape[1] <= column < shape[1]:
         raise InputError(
-            "unknown_column_index",
-            "{where} is no column of X, which has {n}.",
-            where=Parameter("sensitive_features", where),
-            n=shape[1],
+            "unknown_column_index", where=Parameter("sensitive_features", where), n=shape[1]
         )
     return int(column) % int(shape[1])
 
@@ -138,16 +131,10 @@ def _check_label_values(values: NDArray[Any]) -> None:
     """Refuse distinct labels that are no plain values, or of several types."""
     kinds = {type(value) for value in values}
     if tuple in kinds:
-        raise InputError(
-            "labels_in_tuples", "y has several values in a row, in tuples; give one label per row."
-        )
+        raise InputError("labels_in_tuples")
     rising(values, "y")
     if bool in kinds and len(kinds) > 1:
-        raise InputError(
-            "mixed_booleans",
-            "y mixes types ({types}); use one.",
-            types=joined(sorted(k.__name__ for k in kinds)),
-        )
+        raise InputError("mixed_booleans", types=joined(sorted(k.__name__ for k in kinds)))
     for value in values:
         str(value).encode()
 
@@ -162,9 +149,7 @@ def check_weights(X: Any, sample_weight: Any, *, survey: bool = False) -> tuple[
         return None, None
     given = np.asarray(sample_weight)
     if given.dtype.kind in "biuf" and not given.any():
-        raise InputError(
-            "zero_weights", "sample_weight is zero for every row; at least one must count."
-        )
+        raise InputError("zero_weights")
     if given.dtype.kind not in "biuf" and given.ndim == 1:
         check_numbers(given, "sample_weight")
     weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -207,31 +192,15 @@ def find_groups(
 def _check_length(values: pd.Series, n_rows: int) -> None:
     """Refuse groups of other rows than X has."""
     if len(values) != n_rows:
-        raise InputError(
-            "unequal_lengths",
-            "sensitive_features has {n} rows, X has {n_rows}; they must be the same rows.",
-            n=len(values),
-            n_rows=n_rows,
-        )
+        raise InputError("unequal_lengths", n=len(values), n_rows=n_rows)
 
 
 def _named_column(X: Any, name: str) -> int:
     names = list(getattr(X, "columns", []))
     if not names:
-        raise InputError(
-            "no_column_names",
-            "{where} names a column, but X has no column names; an earlier step may have dropped "
-            "them: call set_output(transform='pandas') on it, or give the column's index.",
-            where=Parameter("sensitive_features", name),
-        )
+        raise InputError("no_column_names", where=Parameter("sensitive_features", name))
     if name not in names:
-        raise InputError(
-            "lost_sensitive_column",
-            "X has no column {column!r}, which sensitive_features names; earlier steps must keep "
-            "it. X has {columns}.",
-            column=name,
-            columns=listed(names, 10),
-        )
+        raise InputError("lost_sensitive_column", column=name, columns=listed(names, 10))
     return names.index(name)
 
 
@@ -253,10 +222,7 @@ def blank_groups(X: Any, column: int | None) -> Any:
 def check_not_alone(X: Any) -> None:
     """Refuse a table that has no column but the group column."""
     if X.shape[1] == 1:
-        raise InputError(
-            "only_sensitive_column",
-            "X has no column but the sensitive one; there is nothing to learn from.",
-        )
+        raise InputError("only_sensitive_column")
 
 
 def find_no_numbers(X: Any) -> tuple[Any, str] | None:
@@ -384,11 +350,7 @@ def code_known_groups(
 ) -> NDArray[np.intp]:
     """Index of each row's group among those seen in ``fit``; small ones have the last of all."""
     if sensitive_features is None:
-        raise InputError(
-            "group_needed",
-            "{name} needs the group of each row to predict: pass sensitive_features=...",
-            name=name,
-        )
+        raise InputError("group_needed", name=name)
     values = crossed(sensitive_features, "sensitive_features")
     check_missing(values, "sensitive_features", "a group is never guessed")
     _check_length(values, n_rows)
@@ -405,8 +367,6 @@ def code_known_groups(
         unknown = values[codes.isna()].tolist()[0]
         raise InputError(
             "unknown_group",
-            "{groups} has the group {shown}, which the training data did not have; they had "
-            "{known}.",
             groups=Parameter("sensitive_features"),
             group=unknown,
             shown=named(unknown),
@@ -459,9 +419,6 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     warn(
         InputWarning(
             "unlike_scales",
-            "standard deviations of the columns of X differ by a factor of {factor:.3g}: {named} "
-            "{are} {size}. Scale them first, for instance with StandardScaler, or have it done by "
-            "method=Method(metric='whitened').",
             factor=high / low,
             columns=names[few].tolist(),
             named=listed(names[few]),

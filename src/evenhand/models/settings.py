@@ -89,8 +89,6 @@ def _warn_of_guess(classes: NDArray[Any]) -> None:
     other, taken = classes.tolist()
     message = FavourableLabelWarning(
         "guessed_favourable_label",
-        "the labels are {other!r} and {taken!r}, and {taken!r} is taken for the favourable one "
-        "because it sorts last; say which one is: {either} or {or_else}.",
         other=other,
         taken=taken,
         either=Parameter("pos_label", other),
@@ -137,8 +135,6 @@ class Settings:
         if self.certifies and self.selection == "crossfit":
             raise InputError(
                 "certified_crossfit",
-                "{confidence} tests on rows that are held out, and {selection} holds out none; "
-                "leave {option} as it is.",
                 confidence=Parameter("confidence", self.confidence),
                 selection=Parameter("selection", self.selection),
                 option=Parameter("selection"),
@@ -202,7 +198,6 @@ class Settings:
         if self.pos_label is not None and self.pos_label not in names:
             raise InputError(
                 "unknown_favourable_label",
-                "{pos_label} is not among the labels: {labels}.",
                 pos_label=Parameter("pos_label", self.pos_label),
                 labels=listed(names, 10),
             )
@@ -216,7 +211,6 @@ class Settings:
         if len(names) > 2 and refused:
             raise InputError(
                 "two_labels_only",
-                "{parameter} is for two labels; {y} has {n}: {labels}.",
                 parameter=refused[0],
                 y=Parameter("y"),
                 n=len(names),
@@ -237,15 +231,10 @@ class Settings:
         """Refuse what is not for a table in chunks, and engines other than the one that has it."""
         refused = self.needs_table() | ({} if self.device is None else {"device": self.device})
         for name, value in refused.items():
-            raise InputError(
-                "for_tables_in_memory",
-                "{parameter} is for tables in memory, not for one in chunks.",
-                parameter=Parameter(name, value),
-            )
+            raise InputError("for_tables_in_memory", parameter=Parameter(name, value))
         if self.engine not in ("auto", engine):
             raise InputError(
                 "other_engine",
-                "{engine} is not for {table}; use {auto}.",
                 engine=Parameter("engine", self.engine),
                 table=table,
                 auto=Parameter("engine", "auto"),

@@ -154,8 +154,6 @@ class Fit:
                 names = " or ".join(repr(self.labels.tolist()[y]) for y in labels)
                 return InputWarning(
                     "undefined_rate",
-                    "group {group!r} has no row with the label {label}, so its {rate} is "
-                    "undefined; leave it out or join it",
                     group=group,
                     label=names,
                     rate=component.name.replace("_", " "),
@@ -294,9 +292,7 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
             labels=settings.label_order(rows.classes).tolist(),
         )
     if not frontier.complete:
-        trouble = InputWarning(
-            "interrupted_sweep", "the fit was interrupted while its frontier was swept"
-        )
+        trouble = InputWarning("interrupted_sweep")
         return run._replace(frontier=frontier, trouble=trouble, interrupted=True)
     return run._replace(frontier=frontier)
 
@@ -325,11 +321,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                         oracle, starts["zero"], max_iter=OPTIMUM_ITERATIONS, callback=record
                     )
                 if not reached:
-                    trouble = InputWarning(
-                        "optimum_not_reached",
-                        "the unconstrained optimum was not reached in {n} iterations",
-                        n=OPTIMUM_ITERATIONS,
-                    )
+                    trouble = InputWarning("optimum_not_reached", n=OPTIMUM_ITERATIONS)
                 trajectory.keep(oracle.weights(starts["optimum"]))
             for leg in legs:
                 t = 0
@@ -348,18 +340,11 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                     show(f"fair, from {leg}", 1)
                 trajectory.keep()
                 if t < method.max_iter:
-                    trouble = InputWarning(
-                        "diverged",
-                        "the run from {leg} diverged at iteration {iteration}",
-                        leg=leg,
-                        iteration=t + 1,
-                    )
+                    trouble = InputWarning("diverged", leg=leg, iteration=t + 1)
     except KeyboardInterrupt:
         if not len(trajectory):
             raise
-        trouble = InputWarning(
-            "interrupted_run", "the fit was interrupted after {n} iterations", n=len(trajectory)
-        )
+        trouble = InputWarning("interrupted_run", n=len(trajectory))
         interrupted = True
         trajectory.keep()
     if not len(trajectory.iterates):
@@ -394,12 +379,7 @@ def _parts(
         parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
     for fitted, held in parts:
         if place == "crossfit" and not len(held):
-            raise InputError(
-                "empty_fold",
-                "{cv} has a fold without rows: there are {n} rows; bring more, or use fewer folds.",
-                cv=Parameter("cv", settings.cv),
-                n=n,
-            )
+            raise InputError("empty_fold", cv=Parameter("cv", settings.cv), n=n)
         check_fitted(rows.z[fitted], rows.y[fitted], names)
         if place != "crossfit":
             check_held_out(rows.z[held], rows.groups.tolist())
@@ -428,11 +408,7 @@ def _shares(
         for share, what in zip(part, ("to fit to", "to hold out"), strict=True):
             size = source.sum(share_cells, share, len(names[0]) * len(rows.classes))
             if not size.any():
-                raise InputError(
-                    "no_rows_left",
-                    "no row is left {what}; bring more rows, or split otherwise.",
-                    what=what,
-                )
+                raise InputError("no_rows_left", what=what)
             z, y = np.divmod(np.flatnonzero(size), len(names[1]))
             if what == "to fit to":
                 check_fitted(z, y, names)
@@ -482,12 +458,7 @@ def _cross_fit(
             done.append((frontier, counts))
             trouble, n_rows = later or trouble, n_rows + n_held
     except KeyboardInterrupt:
-        trouble = InputWarning(
-            "interrupted_folds",
-            "the fit was interrupted after {n} of {n_folds} folds",
-            n=len(done),
-            n_folds=len(parts),
-        )
+        trouble = InputWarning("interrupted_folds", n=len(done), n_folds=len(parts))
     held_out = HeldOut.from_counts(
         run.frontier,
         pool_folds(run.frontier, done),

@@ -181,9 +181,7 @@ class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
     ) -> CodedRows:
         """Check what ``fit`` was given; labels and groups as 0 and 1; set the fitted names."""
         if sensitive_features is None:
-            raise InputError(
-                "missing_groups", "the groups are missing: pass fit(X, y, sensitive_features=...)."
-            )
+            raise InputError("missing_groups")
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_sizes(X, getattr(self, "feature_names_in_", None))
@@ -359,9 +357,6 @@ class TargetPeer(Peer):
             warn(
                 FairnessWarning(
                     "no_eligible_rule",
-                    "{tau} was not reached on the training data for {notion}: no rule has between "
-                    "{least:.0%} and {most:.0%} predicted positives and a defined rate in every "
-                    "group. The classifier is kept with feasible_=False.",
                     tau=Parameter("tau", self.tau),
                     notion=self.notion,
                     least=self.min_share,
@@ -372,8 +367,6 @@ class TargetPeer(Peer):
             warn(
                 FairnessWarning(
                     "target_not_reached",
-                    "{tau} was not reached on the training data for {notion}: the highest rate "
-                    "found is {rate:.6g}. The classifier is kept with feasible_=False.",
                     tau=Parameter("tau", self.tau),
                     notion=self.notion,
                     rate=self.rate_,

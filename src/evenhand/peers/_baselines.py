@@ -136,13 +136,7 @@ class FairnessOnly(LinearPeer):
         for iteration in iterations:
             w, self.n_iter_ = iteration.q, iteration.t
         if self.n_iter_ < self.max_iter:
-            warn(
-                FitWarning(
-                    "ascent_diverged",
-                    "the run diverged at step {step}; the weights before it are used.",
-                    step=self.n_iter_ + 1,
-                )
-            )
+            warn(FitWarning("ascent_diverged", step=self.n_iter_ + 1))
         self._set_weights(w)
 
 
@@ -290,8 +284,6 @@ class GroupThresholds(TargetPeer, GroupPeer):
             if not len(self._curves[j].cut):
                 raise InputError(
                     "no_group_cut",
-                    "no cut on the scores of group {group!r} leaves {least:.0%} positives and "
-                    "negatives and a defined {rate}.",
                     group=self.groups_.tolist()[j],
                     least=self.min_share,
                     rate=rate.name.replace("_", " "),

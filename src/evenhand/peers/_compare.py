@@ -305,17 +305,9 @@ def compare(
     taus = [float(tau) for tau in np.atleast_1d(taus)]
     wrong = [tau for tau in taus if not 0 < tau <= 1]
     if wrong or not taus:
-        raise InputError(
-            "bad_targets",
-            "{taus}; give at least one, each above 0 and at most 1.",
-            taus=Parameter("taus", taus),
-        )
+        raise InputError("bad_targets", taus=Parameter("taus", taus))
     if not isinstance(n_splits, Integral) or n_splits < 1:
-        raise InputError(
-            "bad_splits",
-            "{n_splits}; give a whole number, at least 1.",
-            n_splits=Parameter("n_splits", n_splits),
-        )
+        raise InputError("bad_splits", n_splits=Parameter("n_splits", n_splits))
     chosen = named_peers(methods, notion)
     y, z = (np.asarray(v) if isinstance(v, list | tuple) else v for v in (y, sensitive_features))
     check_consistent_length(X, y, z)
@@ -324,7 +316,6 @@ def compare(
     if len(labels) != 2:
         raise InputError(
             "compare_needs_two_labels",
-            "y has {n} distinct value(s), {labels}; compare needs two.",
             n=len(labels),
             labels=", ".join(map(repr, labels.tolist()[:5])),
         )
@@ -343,11 +334,7 @@ def compare(
             advance(f"{rows[0]['method']}, split {rows[0]['split']}")
     frame = pd.DataFrame(results)
     if (frame["error"] != "").all():
-        raise InputError(
-            "no_peer_fitted",
-            "no method could be fitted; the first said: {reason}",
-            reason=frame["error"].iloc[0],
-        )
+        raise InputError("no_peer_fitted", reason=frame["error"].iloc[0])
     ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
     names = tuple(f"{component.name}[" for component in NOTIONS[notion](2).rate.components)
     ordered += [c for c in frame if c.startswith(names)]

@@ -171,20 +171,12 @@ class ZafarMistreatmentClassifier(LinearPeer):
             warn(
                 FairnessWarning(
                     "covariance_not_reached",
-                    "no weights within the bounds were found ({trouble}): the covariances are "
-                    "{covariances}. The classifier is kept with feasible_=False.",
                     trouble=trouble,
                     covariances=", ".join(f"{c:.3g}" for c in self.covariance_),
                 )
             )
         elif not converged:
-            warn(
-                FitWarning(
-                    "procedure_not_settled",
-                    "the procedure did not settle ({trouble}); the best weights so far are used.",
-                    trouble=trouble,
-                )
-            )
+            warn(FitWarning("procedure_not_settled", trouble=trouble))
 
     def _errors(self, problem: LogisticProgram, kind: Any) -> _Errors:
         """Row weights of one constraint."""
@@ -193,8 +185,6 @@ class ZafarMistreatmentClassifier(LinearPeer):
         if not groups.all():
             raise InputError(
                 "label_missing_in_group",
-                "group {group} has no row with the label {label}; {constraint} needs some in each "
-                "group.",
                 group=self.groups_.tolist()[int(np.argmin(groups))],
                 label=self.classes_.tolist()[kind],
                 constraint=Parameter("constraint", self.constraint),

@@ -145,12 +145,7 @@ class OxonFairClassifier(TargetPeer, GroupPeer, Adapter):
             with quiet("oxonfair"):
                 self.model_.fit(metrics.accuracy, ratio, self.tau, additional_constraints=limits)
         except IndexError as error:  # its way to say that nothing satisfies the limits
-            raise InputError(
-                "no_oxonfair_cut",
-                "OxonFair found no cuts that leave {least:.0%} predicted positives and negatives "
-                "in each group.",
-                least=self.min_share,
-            ) from error
+            raise InputError("no_oxonfair_cut", least=self.min_share) from error
         self._metrics = metrics.accuracy, ratio
 
     def _move(self) -> None:

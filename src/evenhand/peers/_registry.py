@@ -160,16 +160,12 @@ def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:
             else:
                 raise InputError(
                     "unknown_peer",
-                    "{methods} has {peer!r}; use names among {names}, PeerRecord records, or a "
-                    "mapping of names to estimators.",
                     methods=Parameter("methods"),
                     peer=peer,
                     names=", ".join(map(repr, PEERS)),
                 )
     if not chosen:
-        raise InputError(
-            "no_peers", "{methods} is empty; name at least one.", methods=Parameter("methods")
-        )
+        raise InputError("no_peers", methods=Parameter("methods"))
     for key, record in chosen.items():
         _check_record(key, record, notion)
     return chosen
@@ -180,26 +176,14 @@ def _check_record(key: str, record: PeerRecord, notion: str) -> None:
     if record.notions is not None and notion not in record.notions:
         raise InputError(
             "peer_without_notion",
-            "method {peer!r} is not made for {notion}, only for {notions}; leave it out.",
             peer=key,
             notion=Parameter("notion", notion),
             notions=", ".join(map(repr, record.notions)),
         )
     estimator = record.make(notion, 0)
     if isinstance(estimator, type):
-        raise InputError(
-            "peer_is_a_class", "method {peer!r} is a class; give an estimator.", peer=key
-        )
+        raise InputError("peer_is_a_class", peer=key)
     if not _takes_groups(estimator):
-        raise InputError(
-            "peer_without_groups",
-            "method {peer!r} has no fit(X, y, *, sensitive_features), which compare calls.",
-            peer=key,
-        )
+        raise InputError("peer_without_groups", peer=key)
     if len(record.path) > 1 or not record.path.keys() <= estimator.get_params().keys():
-        raise InputError(
-            "bad_path",
-            "the path of method {peer!r} must name one parameter of its estimator, not {path}.",
-            peer=key,
-            path=", ".join(map(repr, record.path)),
-        )
+        raise InputError("bad_path", peer=key, path=", ".join(map(repr, record.path)))

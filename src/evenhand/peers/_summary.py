@@ -30,11 +30,7 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     """
     missing = {"key", "method", "needs_group", "tau", "rate", "eligible", "error"} - set(table)
     if missing:
-        raise InputError(
-            "not_a_comparison",
-            "this is not a table of compare: it has no column {columns}.",
-            columns=", ".join(map(repr, sorted(missing))),
-        )
+        raise InputError("not_a_comparison", columns=", ".join(map(repr, sorted(missing))))
     # A table read back from a file has lost its empty texts.
     texts = {c: table[c].astype(object) for c in ("error", "ineligible") if c in table}
     table = table.assign(ineligible="").assign(**{c: t.fillna("") for c, t in texts.items()})

@@ -44,7 +44,6 @@ class LogisticProgram:
         if solver.upper() not in self.cp.installed_solvers():
             raise InputError(
                 "unknown_solver",
-                "{solver} is not a solver that cvxpy has installed; it has {installed}.",
                 solver=Parameter("solver", solver),
                 installed=", ".join(map(repr, self.cp.installed_solvers())),
             )
@@ -100,13 +99,7 @@ class LogisticProgram:
                 w = np.asarray(value, dtype=np.float64) / self.size
         if w is None:
             raise RuntimeError(f"{self.solver} failed to solve the convex program{status}.")
-        warn(
-            FitWarning(
-                "reduced_accuracy",
-                "{solver} solved the convex program to reduced accuracy only.",
-                solver=self.solver,
-            )
-        )
+        warn(FitWarning("reduced_accuracy", solver=self.solver))
         return w
 
     @cached_property

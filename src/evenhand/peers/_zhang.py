@@ -202,8 +202,6 @@ class ZhangClassifier(ScorePeer):
             warn(
                 FitWarning(
                     "training_diverged",
-                    "adversarial training diverged at step {step}; the parameters before it are "
-                    "used. A smaller {rate} or {alpha} may help.",
                     step=self.n_iter_ + 1,
                     rate=Parameter("learning_rate"),
                     alpha=Parameter("alpha"),

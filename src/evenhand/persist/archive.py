@@ -27,8 +27,6 @@ CHUNK = 1 << 16
 # What plain values of the wrong kind, size or depth can bring about.
 BAD_VALUES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 # What is said in two places.
-NO_MODEL = "{path} is no evenhand model."
-DAMAGED = "{path} is damaged."
 UNREADABLE = (*BAD_VALUES, MemoryError, RecursionError, EOFError, zipfile.BadZipFile)
 
 
@@ -36,10 +34,10 @@ class ModelFileError(InputError):
     """A file is no model, or no longer the one that was saved."""
 
 
-def refuse(wrong: Any, code: str, template: str, /, **data: Any) -> None:
+def refuse(wrong: Any, code: str, /, **data: Any) -> None:
     """Raise an error for a reason, if something is wrong."""
     if wrong:
-        raise InputError(code, template, **data)
+        raise InputError(code, **data)
 
 
 def _member_sizes() -> dict[str, int]:
@@ -81,19 +79,13 @@ def pack(state: Any, arrays: Mapping[str, NDArray[Any]], limits: Limits) -> io.B
         text = json.dumps(state, allow_nan=True, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 20, 0) : error.end + 20]
-        raise InputError(
-            "unsavable_text",
-            "{near!r} has a character that no file can hold; rename that group, label or column.",
-            near=near,
-        ) from None
+        raise InputError("unsavable_text", near=near) from None
     members = {"model.json": text, "arrays.npz": data.getvalue()}
     for name, content in members.items():
         many_values = name == "model.json" and memory_of(content) > limits.memory
         refuse(
             len(content) > limits.sizes[name] or many_values,
             "model_too_large",
-            "the model is too large to be saved: its {member} has {size} MB, more than a file may "
-            "have; leave out columns, or keep fewer iterates with n_iterates.",
             member=name,
             size=len(content) >> 20,
         )
@@ -121,48 +113,31 @@ def unpack(file: IO[bytes], path: str, limits: Limits) -> tuple[int, dict[str, b
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if MEMBERS[0] not in names:
-                raise ModelFileError("no_model", NO_MODEL, path=path)
+                raise ModelFileError("no_model", path=path)
             if sorted(names) != sorted(MEMBERS):
-                raise ModelFileError(
-                    "other_members",
-                    "{path} is damaged or was changed: it should hold {members}.",
-                    path=path,
-                    members=", ".join(MEMBERS),
-                )
+                raise ModelFileError("other_members", path=path, members=", ".join(MEMBERS))
             for info in archive.infolist():
                 size, packed = info.file_size, info.compress_size
                 most = min(limits.sizes[info.filename], limits.free + limits.packed * packed)
                 # What cannot be packed grows a little; what grows more is packed to take time.
                 if size > most or packed > size + size // 100 + 1000:
-                    raise ModelFileError(
-                        "file_too_large",
-                        "{path} says it is larger than any model; it is not opened.",
-                        path=path,
-                    )
+                    raise ModelFileError("file_too_large", path=path)
             version, checksums = _parse_manifest(_read_member(archive, MEMBERS[0])[0], path)
             members = {}
             for name in MEMBERS[1:]:
                 members[name], checksum = _read_member(archive, name)
                 if checksums.get(name) != checksum:
-                    raise ModelFileError(
-                        "changed_member",
-                        "{path} is damaged or was changed: its {member} is not the one that was "
-                        "saved.",
-                        path=path,
-                        member=name,
-                    )
+                    raise ModelFileError("changed_member", path=path, member=name)
             return version, members
     except zipfile.BadZipFile as error:
         if "CRC" in str(error):
-            raise ModelFileError("damaged_model", DAMAGED, path=path) from None
-        raise ModelFileError(
-            "part_of_model", "{path} is no evenhand model, or a part of one.", path=path
-        ) from None
+            raise ModelFileError("damaged_model", path=path) from None
+        raise ModelFileError("part_of_model", path=path) from None
     except ModelFileError:
         raise
     except (OSError, struct.error, zlib.error, RuntimeError, *UNREADABLE):
         # Places in the file that are not there, ways to compress that do not exist, and the like.
-        raise ModelFileError("damaged_model", DAMAGED, path=path) from None
+        raise ModelFileError("damaged_model", path=path) from None
 
 
 def _check_directory(file: IO[bytes], limits: Limits) -> None:
@@ -197,13 +172,11 @@ def _parse_manifest(data: bytes, path: str) -> tuple[int, dict[str, Any]]:
     except (ValueError, AttributeError, RecursionError):
         is_model = False
     if not is_model:
-        raise ModelFileError("no_model", NO_MODEL, path=path)
+        raise ModelFileError("no_model", path=path)
     version = manifest.get("format_version")
     if version not in range(OLDEST_VERSION, FORMAT_VERSION + 1):
         raise ModelFileError(
             "other_format",
-            "{path} has the format version {version}, and this evenhand reads {oldest} to "
-            "{newest}; it was written by {writer}.",
             path=path,
             version=brief(version),
             oldest=OLDEST_VERSION,
@@ -223,7 +196,7 @@ def memory_of(data: bytes) -> int:
 def parse_state(data: bytes, limits: Limits) -> Any:
     """Read ``model.json``, unless its values would take too much memory."""
     wrong = memory_of(data) > limits.memory
-    refuse(wrong, "too_many_values", "its model.json has more values than any model's")
+    refuse(wrong, "too_many_values")
     return _parse_json(data)
 
 
@@ -235,7 +208,7 @@ def _parse_json(data: bytes) -> Any:
     """Read JSON in UTF-8, as it is written, without half a character, which nothing can show."""
     text = data.decode()
     half = any(match[1] for match in SURROGATES.finditer(text))
-    refuse(half, "half_character_in_file", "its text has half a character")
+    refuse(half, "half_character_in_file")
     return json.loads(text)
 
 
@@ -247,14 +220,14 @@ def parse_arrays(data: bytes, limits: Limits) -> dict[str, NDArray[Any]]:
         members = inner.infolist()
         stored = all(info.compress_type == zipfile.ZIP_STORED for info in members)
         wrong = not stored or sum(info.file_size for info in members) > len(data)
-        refuse(wrong, "arrays_larger_than_file", "its arrays are larger than what holds them")
+        refuse(wrong, "arrays_larger_than_file")
         n = 0
         for info in members:
             with inner.open(info) as member:
                 n += _count_numbers(info, member, limits)
         # However few bytes a number has here, it has eight when something is computed of it.
         wrong = 8 * n > limits.sizes["arrays.npz"]
-        refuse(wrong, "too_many_numbers", "its arrays have more numbers than any model's")
+        refuse(wrong, "too_many_numbers")
     file.seek(0)
     with np.load(file, allow_pickle=False, max_header_size=limits.header) as arrays:
         return {name: arrays[name] for name in arrays.files}
@@ -266,11 +239,10 @@ def _count_numbers(info: zipfile.ZipInfo, member: IO[bytes], limits: Limits) -> 
     refuse(
         versions.read_magic(member) != (1, 0),  # later ones are for longer headers than these
         "other_array_format",
-        "the array {name!r} is not written as arrays of models are",
         name=name,
     )
     shape, _, dtype = versions.read_array_header_1_0(member, max_header_size=limits.header)
-    refuse(dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
+    refuse(dtype.kind not in "biuf", "no_numbers", name=name)
     wrong = math.prod(shape) * dtype.itemsize != info.file_size - member.tell()
-    refuse(wrong, "other_array_size", "the array {name!r} is not as large as it says", name=name)
+    refuse(wrong, "other_array_size", name=name)
     return math.prod(shape)

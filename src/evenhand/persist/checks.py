@@ -58,7 +58,6 @@ DROPPED = {"reason": str, "n": int, "whom": str}
 STAND_IN = {"column": str, "auc": float}
 UNLABELLED = {"other_groups": int, "uncompared": dict}
 # What is said in two places.
-OUT_OF_RANGE = "{name} has values below 0 or above {most:g}"
 # Columns of a trajectory besides its legs and counts.
 SERIES = (
     *("iteration", "alpha", "loss_c", "loss_w", "loss_u", "gap", "norm_c", "norm_f", "norm_step"),
@@ -78,7 +77,7 @@ def check_value(name: str, value: Any, kind: Any) -> None:
     elif not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         _check_good(name, value, False)
     elif kind is int:
-        refuse(not 0 <= value <= MOST_ROWS, "out_of_range", OUT_OF_RANGE, name=name, most=MOST_ROWS)
+        refuse(not 0 <= value <= MOST_ROWS, "out_of_range", name=name, most=MOST_ROWS)
 
 
 def check_fields(values: Mapping[str, Any], table: Mapping[str, Any], name: str = "{}") -> None:
@@ -104,7 +103,7 @@ def _check_lists(name: str, values: Any, shape: Shape) -> None:
         check_value(name, values, (int, float))
         return
     uneven = not isinstance(values, list) or len(values) != shape[0]
-    refuse(uneven, "uneven_lists", "{name} has lists of different lengths", name=name)
+    refuse(uneven, "uneven_lists", name=name)
     for inner in values:
         _check_lists(name, inner, shape[1:])
 
@@ -113,43 +112,29 @@ def check_array(
     name: str, values: Any, shape: Shape, most: float | None = None, *, finite: bool = True
 ) -> None:
     """Refuse numbers of another shape, or not from 0 to ``most`` if that is given."""
-    refuse(
-        (given := shape_of(values)) != shape,
-        "other_shape",
-        "{name} has the shape {given} and not {shape}",
-        name=name,
-        given=given,
-        shape=shape,
-    )
+    refuse((given := shape_of(values)) != shape, "other_shape", name=name, given=given, shape=shape)
     if not isinstance(values, np.ndarray | np.generic):
         _check_lists(name, values, shape)
     array = np.asarray(values)
-    refuse(array.dtype.kind not in "biuf", "no_numbers", "{name} holds no numbers", name=name)
+    refuse(array.dtype.kind not in "biuf", "no_numbers", name=name)
     # Without a copy; NaN fails the comparison.
     wrong = finite and array.size and not (array.max() <= LARGEST and array.min() >= -LARGEST)
-    refuse(wrong, "not_finite", "{name} has values that are no numbers, or too large", name=name)
+    refuse(wrong, "not_finite", name=name)
     outside = most is not None and ((array < 0).any() or (array > most).any())
-    refuse(outside, "out_of_range", OUT_OF_RANGE, name=name, most=most)
+    refuse(outside, "out_of_range", name=name, most=most)
 
 
 def _check_counts(name: str, values: Any, shape: Shape) -> None:
     # Others would be copied whenever something is computed of them.
     other = isinstance(values, np.ndarray) and values.dtype != np.float64
-    refuse(other, "other_dtype", "{name} is not of float64 numbers", name=name)
+    refuse(other, "other_dtype", name=name)
     check_array(name, values, shape, MOST_ROWS)
 
 
 def _check_index(name: str, values: Any, low: int, high: int) -> None:
     array = np.asarray(values)
     inside = array.dtype.kind in "iu" and ((array >= low) & (array < high)).all()
-    refuse(
-        array.size and not inside,
-        "bad_index",
-        "{name} has numbers that are not from {low} to {high}",
-        name=name,
-        low=low,
-        high=high - 1,
-    )
+    refuse(array.size and not inside, "bad_index", name=name, low=low, high=high - 1)
 
 
 def _check_rows(name: str, counts: NDArray[np.float64], rows: NDArray[np.float64]) -> None:
@@ -158,28 +143,28 @@ def _check_rows(name: str, counts: NDArray[np.float64], rows: NDArray[np.float64
     difference -= rows
     np.abs(difference, out=difference)
     other = difference.max(initial=0.0) > SAME * rows.sum()
-    refuse(other, "other_rows", "{name} is not of the same rows at every point", name=name)
+    refuse(other, "other_rows", name=name)
 
 
 def _check_same(name: str, values: Any, expected: Any) -> None:
     same = np.allclose(values, expected, rtol=0.0, atol=SAME, equal_nan=True)
-    refuse(not same, "contradicts_counts", "{name} is not what the counts give", name=name)
+    refuse(not same, "contradicts_counts", name=name)
 
 
 def _check_agrees(name: str, agrees: Any) -> None:
     """Refuse what contradicts the rest of the file."""
-    refuse(not agrees, "contradiction", "{name} contradicts the rest of the file", name=name)
+    refuse(not agrees, "contradiction", name=name)
 
 
 def _check_number(what: str, n: int, most: int) -> None:
     """Refuse more of something than any model has."""
-    refuse(n > most, "too_many", "there are more than {most:,} {what}", what=what, most=most)
+    refuse(n > most, "too_many", what=what, most=most)
 
 
 def _check_good(name: str, value: Any, good: bool) -> None:
     """Refuse a plain value that no fit has."""
     shown = value if isinstance(value, str) else brief(value)
-    refuse(not good, "bad_value", "{name} is {value!r}", name=name, value=shown[:40])
+    refuse(not good, "bad_value", name=name, value=shown[:40])
 
 
 def _check_figures(name: str, points: Any, fit: Fit) -> None:
@@ -212,7 +197,7 @@ def check_fit(
     check("frontier", frontier)
     for name, falls in (("rate", -frontier.rate), ("accuracy", frontier.accuracy)):
         unordered = (np.diff(falls) > SAME).any()
-        refuse(unordered, "unordered_points", "frontier.{name} is not in order", name=name)
+        refuse(unordered, "unordered_points", name=name)
     if frontier.conservative is not None:
         check("conservative", frontier.conservative)
     _check_trajectory(fit, legs, arrays, limits)
@@ -225,15 +210,11 @@ def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     _check_good("delta", delta, delta is None or 0 < delta < 1)
     _check_good("confidence", sure, sure in (None, "certified") or number)
     wrong = (sure == "certified") == (delta is None)
-    refuse(wrong, "confidence_without_delta", "confidence and delta are not of one fit")
+    refuse(wrong, "confidence_without_delta")
     margin = 0.0 if isinstance(sure, str) else margin_of(sure)
     _check_agrees("margin", abs(fit.margin - margin) <= SAME)
     expected = "holdout" if delta is not None else model.selection
-    refuse(
-        place != expected or (fit.held_out is None) != (place == "train"),
-        "other_selection",
-        "the point was not chosen on the rows that the selection names",
-    )
+    refuse(place != expected or (fit.held_out is None) != (place == "train"), "other_selection")
     if fit.held_out is not None:
         _check_held_out(fit, fit.held_out, limits)
 
@@ -248,14 +229,13 @@ def check_names(
     """Refuse groups and labels that are not different, or in another order than the fit's."""
     for name, values in (("classes", classes.tolist()), ("groups", groups.tolist())):
         wrong = len(values) < 2 or len(set(values)) < len(values)
-        refuse(wrong, "not_different", "{name} are not two or more different values", name=name)
+        refuse(wrong, "not_different", name=name)
     _check_number("groups", len(groups), limits.groups)
     settings.check_classes(classes, guess=False)
     ordered = settings.label_order(classes).tolist()
     refuse(
         labels.tolist() != ordered or classes.tolist() != sorted(classes.tolist()),
         "unordered_labels",
-        "the labels are not the classes, the favourable one of two last",
     )
 
 
@@ -265,12 +245,11 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
     check_array("inputs", fit.inputs, (n_inputs,))
     _check_index("inputs", fit.inputs, 0, n_columns)
     wrong = not n_inputs or len(np.unique(fit.inputs)) < n_inputs
-    refuse(wrong, "repeated_inputs", "there are no inputs, or one of them is there twice")
+    refuse(wrong, "repeated_inputs")
     names = getattr(model, "feature_names_in_", None)
     refuse(
         n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns),
         "other_columns",
-        "there are {n_inputs} inputs of {n_columns} columns",
         n_inputs=n_inputs,
         n_columns=n_columns,
     )
@@ -348,7 +327,7 @@ def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     """Refuse figures of rows held out that do not follow from their counts."""
     n, n_groups, certify = len(held_out.points), len(fit.groups), fit.delta
     shape = fit.frontier.last.counts.shape
-    refuse(held_out.n_fitted < 1, "no_fitted_rows", "no rows were fitted to")
+    refuse(held_out.n_fitted < 1, "no_fitted_rows")
     # To find how many rows a certificate would take, some more bounds are computed.
     n_bounds = (n + 20) * n_groups * len(fit.rate.components)
     if certify is not None:
@@ -417,16 +396,15 @@ def check_plan(plan: Mapping[str, Any]) -> None:
     """Refuse a plan that no column can be read by."""
     kinds = ("number", "category", "date", "dropped")
     wrong = set(plan) != set(PLAN) or plan["kind"] not in kinds
-    refuse(wrong, "bad_plan", "no plan of a column: {plan}", plan=brief(plan))
+    refuse(wrong, "bad_plan", plan=brief(plan))
     check_written(plan["kind"], plan["written"])
     column, values = plan["column"], plan["categories"]
     check_fields(plan, PLAN, f"{{}} of column {brief(column)}")
     wrong = plan["scale"] <= 0
-    refuse(wrong, "bad_scale", "the scale of column {column!r} is not above 0", column=column)
+    refuse(wrong, "bad_scale", column=column)
     refuse(
         len(set(values)) < len(values) or (plan["kind"] == "category" and not values),
         "repeated_categories",
-        "column {column!r} has no categories, or one of them twice",
         column=column,
     )
 
@@ -436,7 +414,7 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     check_value("facts", facts, dict)
     if "answers" not in facts:
         return
-    refuse(sensitive is None, "no_encoder", "facts of a training need the encoder of its table")
+    refuse(sensitive is None, "no_encoder")
     check_fields(facts, FACTS)
     check_value("versions", list(facts["versions"].values()), TEXTS)
     for tau in facts.get("earlier_taus", []):

@@ -82,9 +82,7 @@ def model_writer(
     try:
         read_model(file, "it", limits)  # what is saved can be loaded
     except ModelFileError as error:
-        raise InputError(
-            "unsavable_model", "the model cannot be saved, because {reason}", reason=error
-        ) from None
+        raise InputError("unsavable_model", reason=error) from None
     return lambda out: out.write(file.getvalue())
 
 
@@ -116,7 +114,6 @@ def read_model(file: IO[bytes], path: str, limits: Limits = LIMITS) -> SavedMode
         text = str(error).splitlines()[0][:200] if str(error) else ""
         raise ModelFileError(
             "unreadable_model",
-            "{path} is no model this evenhand can read ({reason}).",
             path=path,
             reason=text if isinstance(error, InputError) else f"{type(error).__name__}: {text}",
             cause=error,

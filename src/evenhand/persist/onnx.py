@@ -40,9 +40,7 @@ def _check(model: Any) -> None:
         "a noise column": hasattr(model[-1], "noise_coef_"),
     }
     for what in (what for what, there in has.items() if there):
-        raise InputError(
-            "not_exportable", "a model with {what} cannot be exported to ONNX.", what=what
-        )
+        raise InputError("not_exportable", what=what)
 
 
 def to_onnx(model: Any) -> bytes:

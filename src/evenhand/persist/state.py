@@ -58,7 +58,7 @@ KINDS: dict[str, tuple[str, Any, Any]] = {
 
 
 # What went wrong is not kept, only that something did.
-UNCONVERGED = InputWarning("unconverged", "the fit did not converge")
+UNCONVERGED = InputWarning("unconverged")
 
 
 def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
@@ -86,7 +86,7 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "in a fair_pipeline."
         )
     if not classifier.__sklearn_is_fitted__():
-        raise InputError("not_fitted", "the model is not fitted yet; there is nothing to save.")
+        raise InputError("not_fitted")
     state["classifier"] = _classifier_state(classifier, arrays)
     return state, arrays
 
@@ -180,14 +180,9 @@ def _array_of(state: Mapping[str, Any], limits: Limits) -> NDArray[Any]:
     values, kind = state["values"], state["kind"]
     _, dtype, plain = KINDS[kind]
     check_value("values", values, list)
-    refuse(
-        not all(isinstance(value, plain) for value in values),
-        "mixed_values",
-        "labels, groups or names are not all of the type {kind!r}",
-        kind=kind,
-    )
+    refuse(not all(isinstance(value, plain) for value in values), "mixed_values", kind=kind)
     wrong = kind == "str" and len(values) * max(map(len, values), default=0) > limits.text
-    refuse(wrong, "long_names", "labels, groups or names are longer than any model's")
+    refuse(wrong, "long_names")
     return np.array(values, dtype=dtype)
 
 
@@ -341,12 +336,7 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
     check_value("method", params["method"], dict)
     for given, usual in ((params, FairClassifier()), (params["method"], Method())):
         unknown = set(given) - set(usual.get_params(deep=False))
-        refuse(
-            unknown,
-            "unknown_parameter",
-            "unknown parameter {name!r}",
-            name=min(unknown, default=""),
-        )
+        refuse(unknown, "unknown_parameter", name=min(unknown, default=""))
     if isinstance(params["tau"], list):
         check_array("tau", params["tau"], shape_of(params["tau"])[:1])
     return FairClassifier(**{**params, "method": Method(**params["method"])})
@@ -355,7 +345,7 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
 def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier) -> HeldOut:
     check_fields(about, {"n_rows": int, "n_fitted": int, "bound": str, "own": bool})
     bound = about["bound"]
-    refuse(bound not in BOUNDS, "unknown_bound", "no bound is called {bound!r}", bound=bound[:40])
+    refuse(bound not in BOUNDS, "unknown_bound", bound=bound[:40])
     columns = {column: arrays[f"held_out.{column}"] for column in HELD_OUT}
     return HeldOut(
         candidates(frontier) if about["own"] else frontier,
@@ -372,10 +362,10 @@ def _pipeline_from(
     about = state["pipeline"]
     check_fields(about, {"sensitive": TEXTS, "n_dropped": int})
     wrong = not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group")
-    refuse(wrong, "bad_group_columns", "no sensitive columns, or no way with missing groups")
+    refuse(wrong, "bad_group_columns")
     edges, bins = _edges_from(about), about["bins"] or None
     wrong = set(edges) != set(bins or {})
-    refuse(wrong, "edges_without_bins", "bins and their edges are not of the same columns")
+    refuse(wrong, "edges_without_bins")
     encoder = encoder_from(state["encoder"], classifier.n_features_in_, limits)
     pipeline = FairPipeline(
         [("encoder", encoder), ("classifier", classifier)],
@@ -393,7 +383,7 @@ def _edges_from(about: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
         edges[name] = np.array(values, dtype=np.float64)
         rising = edges[name].ndim == 1 and (np.diff(edges[name]) > 0).all()
         wrong = name not in about["sensitive"] or not rising
-        refuse(wrong, "bad_edges", "no edges of bins of column {column!r}", column=name)
+        refuse(wrong, "bad_edges", column=name)
     return edges
 
 
@@ -405,7 +395,7 @@ def encoder_from(state: Mapping[str, Any], n_inputs: int, limits: Limits) -> Tab
         # Every input of a column has the column's name in its own.
         text += len(plan["column"]) * (len(plan["categories"]) + 4)
         wrong = text > 4 * limits.text
-        refuse(wrong, "long_input_names", "the names of the inputs are longer than any model's")
+        refuse(wrong, "long_input_names")
         own: dict[str, Any] = {name: tuple(plan[name]) for name in ("names", "categories")}
         own |= {name: float(plan[name]) for name in ("fill", "mean", "scale")}
         plans.append(ColumnPlan(**(plan | own)))
@@ -413,7 +403,7 @@ def encoder_from(state: Mapping[str, Any], n_inputs: int, limits: Limits) -> Tab
         words = state["params"].get(name) or []
         check_value(name, [words] if isinstance(words, str) else words, TEXTS)
     columns = {plan.column for plan in plans}
-    refuse(len(columns) < len(plans), "two_plans", "two plans of one column")
+    refuse(len(columns) < len(plans), "two_plans")
     # An encoder of many columns takes time: none is made that has more inputs than it should.
     least = sum(max(len(plan.categories) - 1, plan.kind != "dropped") for plan in plans)
     _check_inputs(least > n_inputs, least, n_inputs)
@@ -424,10 +414,4 @@ def encoder_from(state: Mapping[str, Any], n_inputs: int, limits: Limits) -> Tab
 
 
 def _check_inputs(wrong: bool, n: int, n_inputs: int) -> None:
-    refuse(
-        wrong,
-        "other_inputs",
-        "the columns make {n} inputs, the classifier has {n_inputs}",
-        n=n,
-        n_inputs=n_inputs,
-    )
+    refuse(wrong, "other_inputs", n=n, n_inputs=n_inputs)

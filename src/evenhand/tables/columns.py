@@ -49,7 +49,7 @@ class CellError(InputError):
 
     def moved(self, rows: int) -> CellError:
         """Give the same error for a table that has this many rows before these."""
-        return CellError(self.code, self.template, **self.data | {"row": self.data["row"] + rows})
+        return CellError(self.code, **self.data | {"row": self.data["row"] + rows})
 
 
 @dataclass(frozen=True)
@@ -219,11 +219,7 @@ def _text(value: Any, no_value: frozenset[str]) -> str | None:
 
 
 def nested_column(name: str) -> InputError:
-    return InputError(
-        "nested_column",
-        "column {column!r} holds lists or records; give one value per row, or drop it.",
-        column=name,
-    )
+    return InputError("nested_column", column=name)
 
 
 class Table:
@@ -284,12 +280,7 @@ def listed(names: Sequence[Any], most: int = 10) -> str:
 
 def no_column(name: str, columns: Sequence[str]) -> InputError:
     """Say that a table has no such column."""
-    return InputError(
-        "unknown_column",
-        "the table has no column {column!r}; it has {columns}.",
-        column=name,
-        columns=listed(columns),
-    )
+    return InputError("unknown_column", column=name, columns=listed(columns))
 
 
 def as_table(X: Any) -> Table:
@@ -308,32 +299,18 @@ def as_table(X: Any) -> Table:
         X = X.rename(columns=str)
     names = pd.Index(getattr(X, "column_names", getattr(X, "columns", [])))
     if names.has_duplicates:
-        raise InputError(
-            "column_twice",
-            "the table has two columns called {column!r}; rename one of them.",
-            column=names[names.duplicated()][0],
-        )
+        raise InputError("column_twice", column=names[names.duplicated()][0])
     try:
         return Table(nw.from_native(X, eager_only=True))
     except TypeError:
-        raise InputError(
-            "not_a_table",
-            "the table is a {type}; give a pandas or polars frame with named columns.",
-            type=type(X).__name__,
-        ) from None
+        raise InputError("not_a_table", type=type(X).__name__) from None
 
 
 def check_width(table: Table) -> None:
     """Refuse a table with too many columns to look at each."""
     n = len(table.columns)
     if n > MOST_COLUMNS:
-        raise InputError(
-            "too_many_columns",
-            "the table has {n:,} columns, and each is looked at by itself; bring at most {most:,}, "
-            "or give FairClassifier an array of numbers, which may have more.",
-            n=n,
-            most=MOST_COLUMNS,
-        )
+        raise InputError("too_many_columns", n=n, most=MOST_COLUMNS)
 
 
 def count_words(column: Column, missing: MissingWords) -> Counter[str]:
@@ -363,7 +340,6 @@ def check_words(X: Any, columns: Sequence[str], missing: MissingWords) -> None:
         if name not in table.columns:
             raise InputError(
                 "unknown_kept_column",
-                "{keep_na}: the table has no column {column!r}; it has {columns}.",
                 keep_na=Parameter("keep_na", name),
                 column=name,
                 columns=listed(table.columns),
@@ -385,8 +361,6 @@ def refuse_words(words: Mapping[str, Counter[str]], table: Table) -> None:
     parts = [f"{word!r} in {n:,} row{'s' * (n > 1)}" for word, n in words[column].most_common()]
     raise InputError(
         "unclear_words",
-        "column {column!r} has {words}, which may be a value or stand for none; say {keep_na} if "
-        "it is a value, or {na} if it is none.",
         column=column,
         words=", ".join(parts),
         keep_na=Parameter("keep_na", [column]),

@@ -80,13 +80,11 @@ def read_csv(
 def _find_dialect(file: Any, name: str, delimiter: str | None, encoding: str | None) -> _Dialect:
     probe = look_ahead(file, PROBE_BYTES)
     if not probe.strip():
-        raise TableFileError("empty_file", "{file} is empty.", file=name)
+        raise TableFileError("empty_file", file=name)
     marked = next((e for mark, e in BYTE_ORDER_MARKS.items() if probe.startswith(mark)), None)
     encoding = encoding or marked or "utf-8"
     if b"\x00" in probe and not re.match(r"utf[-_]?(16|32)", encoding.lower()):
-        raise TableFileError(
-            "zero_bytes", "{file} is no table of text: it has zero bytes in it.", file=name
-        )
+        raise TableFileError("zero_bytes", file=name)
     text = _decoded(probe, encoding, name).removeprefix("\ufeff")
     utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if utf8:
@@ -180,8 +178,6 @@ def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.Reco
             if len(row) != len(header) and row not in ([], [""]):
                 raise TableFileError(
                     "ragged_row",
-                    "{file} has {n} field{s} in line {line} and {n_header} in its header; correct "
-                    "that line.",
                     file=name,
                     n=len(row),
                     s="s" * (len(row) > 1),
@@ -201,13 +197,7 @@ def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.Reco
     finally:
         text.detach()
     if row != [END]:
-        raise TableFileError(
-            "open_quote",
-            "{file} has a quote that is never closed, in the row that begins in line {line}; "
-            "correct that line.",
-            file=name,
-            line=line + 1,
-        )
+        raise TableFileError("open_quote", file=name, line=line + 1)
     yield _batch(part[n_read:], header)
 
 
@@ -220,11 +210,7 @@ def _decoded(probe: bytes, encoding: str, name: str) -> str:
     try:
         return probe.decode(encoding)
     except LookupError:
-        raise TableFileError(
-            "unknown_encoding",
-            "there is no encoding {encoding!r}; try utf-8 or latin-1.",
-            encoding=encoding,
-        ) from None
+        raise TableFileError("unknown_encoding", encoding=encoding) from None
     except UnicodeDecodeError as error:
         if len(probe) - error.start < 4 and len(probe) >= PROBE_BYTES:
             return probe[: error.start].decode(encoding)  # a character is cut in two
@@ -237,8 +223,6 @@ def _wrong_encoding(error: UnicodeDecodeError, encoding: str, name: str) -> Tabl
     likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
     return TableFileError(
         "wrong_encoding",
-        "{file} is not {encoding} text (byte 0x{byte:02x}); say how it is encoded, for example "
-        "{likely}, or utf-16.",
         file=name,
         encoding=encoding,
         byte=byte,
@@ -261,9 +245,4 @@ def _find_delimiter(lines: list[str]) -> str:
 
 
 def _irregular(file: str, error: Exception) -> TableFileError:
-    return TableFileError(
-        "irregular_file",
-        "{file} is no regular table: {why}",
-        file=file,
-        why=first_line(error),
-    )
+    return TableFileError("irregular_file", file=file, why=first_line(error))

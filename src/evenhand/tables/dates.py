@@ -92,11 +92,7 @@ def level_days(
     try:
         return column, column.on_levels("days", convert)
     except (ValueError, OverflowError):
-        raise InputError(
-            "dates_too_far",
-            "column {column!r} has dates too far away to count days to; correct them.",
-            column=column.name,
-        ) from None
+        raise InputError("dates_too_far", column=column.name) from None
 
 
 def read_days(column: Column, **how: Any) -> NDArray[np.float64]:

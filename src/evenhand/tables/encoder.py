@@ -225,11 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for plan in self._used():
             if plan.column not in present:
                 raise InputError(
-                    "missing_input_column",
-                    "the table has no column {column!r}, which the model was trained with; it has "
-                    "{columns}.",
-                    column=plan.column,
-                    columns=listed(table.columns),
+                    "missing_input_column", column=plan.column, columns=listed(table.columns)
                 )
         columns = self._input_columns(table)
         return columns.sparse() if self.sparse_ else columns.dense()
@@ -331,7 +327,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ) -> InputColumns:
         """Decide on every column, and give what the inputs are made of."""
         if not len(table):
-            raise InputError("no_rows", "the table has no rows.")
+            raise InputError("no_rows")
         check_width(table)
         exclude, sensitive = as_names(self.exclude), as_names(self.sensitive_features)
         check_words(table, sensitive, self.missing_words)
@@ -353,9 +349,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         plans = self._decide(table, outside, by_column, first=first)
         if all(plan.kind == "dropped" for plan in plans):
             raise InputError(
-                "no_inputs",
-                "no column is left as an input ({why}).",
-                why="; ".join(f"{p.column!r}: {p.action}" for p in plans[:5]),
+                "no_inputs", why="; ".join(f"{p.column!r}: {p.action}" for p in plans[:5])
             )
         if first:
             self._look_for_stand_ins(table, plans, by_column, y)
@@ -406,8 +400,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if kind not in (None, own, "category"):
             raise InputError(
                 "kind_of_other_type",
-                "column {column!r} holds {type}, so it cannot be read as {kind}s; leave it out of "
-                "{kinds}, or make it text.",
                 column=name,
                 type={"number": "numbers", "date": "dates", "category": "categories"}[own],
                 kind=kind,

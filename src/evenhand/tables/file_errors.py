@@ -13,9 +13,7 @@ class TableFileError(InputError):
 
 def no_rows(file: str, what: str) -> TableFileError:
     """Say that a file has columns, or a header, and nothing else."""
-    return TableFileError(
-        "file_without_rows", "{file} has {what} but no rows.", file=file, what=what
-    )
+    return TableFileError("file_without_rows", file=file, what=what)
 
 
 def check_header(header: list[str], name: str) -> None:
@@ -24,19 +22,9 @@ def check_header(header: list[str], name: str) -> None:
     for place, raw in enumerate(header, 1):
         column = raw.strip()
         if not column:
-            raise TableFileError(
-                "unnamed_column",
-                "{file} has no name for column {place}; give it one.",
-                file=name,
-                place=place,
-            )
+            raise TableFileError("unnamed_column", file=name, place=place)
         if column in seen:
-            raise TableFileError(
-                "column_twice_in_file",
-                "{file} has two columns called {column!r}; rename one of them.",
-                file=name,
-                column=column,
-            )
+            raise TableFileError("column_twice_in_file", file=name, column=column)
         seen.add(column)
 
 

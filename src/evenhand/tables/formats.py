@@ -57,9 +57,7 @@ def _may_be_written(kind: str, written: str) -> bool:
 def check_written(kind: str, written: str) -> None:
     """Refuse a number style, or a date style, that there is not."""
     if not _may_be_written(kind, written):
-        raise InputError(
-            "unknown_style", "a {type} is not written {written!r}", type=kind, written=written
-        )
+        raise InputError("unknown_style", type=kind, written=written)
 
 
 def parse_kind(text: str, column: str) -> tuple[str, str | None]:
@@ -67,14 +65,7 @@ def parse_kind(text: str, column: str) -> tuple[str, str | None]:
     kind, _, written = text.partition(", ")
     plain = kind == "number" and written == "decimal point"
     if kind not in COLUMN_TYPES or not _may_be_written(kind, "" if plain else written):
-        raise InputError(
-            "unknown_kind",
-            "column {column!r} cannot be read as {value!r}; use 'category', 'number', 'number, "
-            "decimal comma', 'number, decimal point', 'date', 'date, day first', 'date, month "
-            "first' or 'date, year first'.",
-            column=column,
-            value=text,
-        )
+        raise InputError("unknown_kind", column=column, value=text)
     return kind, "" if plain else written or None
 
 
@@ -104,8 +95,6 @@ def find_format(
         if kind is not None and n_bad == total:
             raise InputError(
                 "no_value_of_kind",
-                "none of the values of column {column!r} is a {kind} ({values}); read it as "
-                "something else.",
                 column=texts.name,
                 kind=f"{tried}, {written}" if written else tried,
                 values=words,

@@ -52,12 +52,7 @@ def group_values(
     columns = {}
     for name in sensitive:
         if name not in table.columns:
-            raise InputError(
-                "unknown_sensitive_column",
-                "the table has no column {column!r}, which is the sensitive one; it has {columns}.",
-                column=name,
-                columns=listed(table.columns),
-            )
+            raise InputError("unknown_sensitive_column", column=name, columns=listed(table.columns))
         texts = table[name].as_text(missing)
         number = table[name].dtype.is_numeric()
         if not number and (numbers if isinstance(numbers, bool) else name in numbers):
@@ -76,12 +71,7 @@ def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArr
     edges = {}
     for name, wanted in bins_by_column(bins, list(values.columns)).items():
         if np.ndim(wanted) == 0 and not (isinstance(wanted, Integral) and int(wanted) >= 2):
-            raise InputError(
-                "too_few_bins",
-                "column {column!r} has {bins}; give two bins or more, or their edges.",
-                column=name,
-                bins=Parameter("bins", wanted),
-            )
+            raise InputError("too_few_bins", column=name, bins=Parameter("bins", wanted))
         known = numbers_for_bins(values, name).dropna()
         edges[name] = bin_edges(known.to_numpy(dtype=np.float64), wanted)
     return edges
@@ -93,13 +83,7 @@ def numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
     if not pd.api.types.is_numeric_dtype(column):
         words = [str(v) for v in column.dropna() if not is_number(str(v))]
         if words:
-            raise InputError(
-                "bins_of_no_number",
-                "column {column!r} has bins, and the value {value!r}, which is no number; correct "
-                "it, or ask for no bins.",
-                column=name,
-                value=words[0],
-            )
+            raise InputError("bins_of_no_number", column=name, value=words[0])
     return column
 
 
@@ -126,21 +110,13 @@ def known_groups(
     """
     if missing_groups not in ("error", "drop", "group"):
         raise InputError(
-            "unknown_missing_groups",
-            "{missing_groups}; use 'error', 'drop' or 'group'.",
-            missing_groups=Parameter("missing_groups", missing_groups),
+            "unknown_missing_groups", missing_groups=Parameter("missing_groups", missing_groups)
         )
     missing = values.isna()
     known = ~missing.any(axis=1).to_numpy()
     taken = values.columns[(values == MISSING).any()]
     if missing_groups == "group" and len(taken):
-        raise InputError(
-            "taken_group_name",
-            "column {column!r} has the value {value!r}, which is the name of the group of rows "
-            "without a value; rename it.",
-            column=taken[0],
-            value=MISSING,
-        )
+        raise InputError("taken_group_name", column=taken[0], value=MISSING)
     if known.all():
         return values, known
     if missing_groups == "error":
@@ -155,8 +131,6 @@ def without_group(column: str, n: int) -> InputError:
     """Say that rows have no group."""
     return InputError(
         "rows_without_group",
-        "column {column!r} has {n:,} row{s} without a value, and a group is never guessed; say "
-        "{drop} to leave such rows out, or 'group' to make them a group of their own.",
         column=column,
         n=n,
         s="s" * (n > 1),
@@ -179,18 +153,11 @@ def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
         if len(sensitive) > 1:
             raise InputError(
                 "bins_of_which_column",
-                "bins are given, and {n} sensitive columns; say which has them, as in {example}.",
                 n=len(sensitive),
                 example=Parameter("bins", {sensitive[0]: [30, 45, 60]}),
             )
         return {sensitive[0]: bins}
     for name in bins:
         if name not in sensitive:
-            raise InputError(
-                "bins_of_other_column",
-                "bins are given for column {column!r}, which is not sensitive; sensitive are "
-                "{columns}.",
-                column=name,
-                columns=listed(list(sensitive)),
-            )
+            raise InputError("bins_of_other_column", column=name, columns=listed(list(sensitive)))
     return dict(bins)

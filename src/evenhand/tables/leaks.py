@@ -220,14 +220,7 @@ def find_stand_ins(
         if auc >= LEAK:
             which = "" if event is None or event.value is None else f" {event.value!r}"
             words.append(_tells(f"the label{which}", auc))
-            warning = InputWarning(
-                "leak",
-                "column {column!r} {tells}; if it is known only after the outcome, leave it out: "
-                "{exclude}.",
-                column=name,
-                tells=words[-1],
-                exclude=exclude,
-            )
+            warning = InputWarning("leak", column=name, tells=words[-1], exclude=exclude)
             warnings.warn(warning, stacklevel=5)
         for column, events in groups.items():
             auc, event = best_told(values, events)
@@ -238,12 +231,7 @@ def find_stand_ins(
                 which = "" if event.value is None else f"{event.value!r} of "
                 words.append(_tells(f"{which}{column!r}, which is sensitive,", auc))
                 warning = InputWarning(
-                    "stand_in",
-                    "column {column!r} {tells}; leave it out, {exclude}, unless that is meant.",
-                    column=name,
-                    sensitive=column,
-                    tells=words[-1],
-                    exclude=exclude,
+                    "stand_in", column=name, sensitive=column, tells=words[-1], exclude=exclude
                 )
                 warnings.warn(warning, stacklevel=5)
         remarks[name] = "; ".join(words)

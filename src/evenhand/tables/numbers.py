@@ -115,12 +115,6 @@ def read_numbers(
     return texts.spread(values)
 
 
-UNREADABLE = (
-    "column {column!r} held {what} when the model was trained, and now {value!r} in row {row}; "
-    "{advice} or leave it empty."
-)
-
-
 def refuse_unread(
     texts: Column, values: NDArray[np.float64], plural: str, written: str, advice: str
 ) -> None:
@@ -129,7 +123,6 @@ def refuse_unread(
     if len(unread):
         raise CellError(
             "unreadable_value",
-            UNREADABLE,
             column=texts.name,
             what=f"{plural} ({written})" if written else plural,
             value=shortened(texts.levels[unread[0]]),

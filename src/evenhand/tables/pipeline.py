@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from evenhand.core.errors import InputError
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
 from evenhand.models.inputs import check_labels
@@ -141,11 +141,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         """
         if "sensitive_features" in params:
             raise InputError(
-                "groups_beside_table",
-                "the groups of a FairPipeline are columns of its table, here {columns}, which "
-                "predict may need again; put other groups into the table and name their column: "
-                "fair_pipeline(column).",
-                columns=listed(as_names(self.sensitive_features)),
+                "groups_beside_table", columns=listed(as_names(self.sensitive_features))
             )
         X = as_table(X)
         check_words(X, as_names(self.sensitive_features), self._missing_words())
@@ -154,12 +150,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         check_labels(y)
         y, weight = np.asarray(y), params.pop("sample_weight", None)
         if len(y) != len(kept):
-            raise InputError(
-                "labels_of_other_rows",
-                "the table has {n} rows, y has {n_labels}.",
-                n=len(kept),
-                n_labels=len(y),
-            )
+            raise InputError("labels_of_other_rows", n=len(kept), n_labels=len(y))
         X, y = X.take(kept), y[kept]
         self.n_dropped_ = int((~kept).sum())
         if weight is not None:
@@ -234,8 +225,6 @@ converged_, n_iter_, classes_, groups_, small_groups_
                 if n:
                     raise CellError(
                         "row_without_group",
-                        "column {column!r} has {what} in row {row}, and the model has a cut for "
-                        "each group; fill in the group of every row.",
                         column=name,
                         what="no value" if n == 1 else f"no value in {n:,} rows, the first",
                         row=int(np.flatnonzero(missing)[0]) + 1,
@@ -341,9 +330,7 @@ def fair_pipeline(
     """
     names = as_names(sensitive_features)
     if not names:
-        raise InputError(
-            "no_sensitive_column", "{argument} is empty; name the column of the group.", argument=Parameter("sensitive_features")
-        )
+        raise InputError("no_sensitive_column", argument=Parameter("sensitive_features"))
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
     known = sorted(of_encoder | set(FairClassifier().get_params(deep=False)))
     for name in params:
@@ -358,11 +345,7 @@ def fair_pipeline(
     if not sensitive_inputs:
         encoder.set_params(sensitive_features=names)
     if classifier is not None and params:
-        raise InputError(
-            "classifier_and_parameters",
-            "give a classifier or its parameters, not both: {parameters}.",
-            parameters=listed(list(params)),
-        )
+        raise InputError("classifier_and_parameters", parameters=listed(list(params)))
     by_column = bins_by_column(bins, names)
     if classifier is None:
         own = by_column.pop(names[0], None) if len(names) == 1 else None

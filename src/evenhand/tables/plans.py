@@ -96,25 +96,13 @@ def plan_number(
     """
     infinite = int(np.isinf(values).sum())
     if infinite:
-        raise InputError(
-            "infinite_column",
-            "column {column!r} has {n} infinite value{s}; correct them or leave them empty.",
-            column=name,
-            n=infinite,
-            s="s" * (infinite > 1),
-        )
+        raise InputError("infinite_column", column=name, n=infinite, s="s" * (infinite > 1))
     present = values[~np.isnan(values)]
     if not len(present):
         return drop(name, "no value in any row")
     least, most = float(present.min()), float(present.max())
     if max(-least, most) > LARGEST:
-        raise InputError(
-            "too_large_column",
-            "column {column!r} has values up to {value:.3g}, too large to work with; correct them "
-            "or give them in another unit.",
-            column=name,
-            value=max(-least, most),
-        )
+        raise InputError("too_large_column", column=name, value=max(-least, most))
     n_missing = len(values) - len(present)
     if least == most and not n_missing:
         return drop(name, "the same value in every row")
@@ -196,21 +184,11 @@ def check_sizes(values: NDArray[np.float64], column: str) -> None:
     """Refuse numbers that no model can work with, by their row."""
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        raise CellError(
-            "infinite_value",
-            "column {column!r} has infinite values, the first in row {row}; correct them.",
-            column=column,
-            row=int(infinite[0]) + 1,
-        )
+        raise CellError("infinite_value", column=column, row=int(infinite[0]) + 1)
     large = np.flatnonzero(np.abs(values) > LARGEST)
     if len(large):
         raise CellError(
-            "too_large_value",
-            "column {column!r} has the value {value:.3g}, too large to work with, in row {row}; "
-            "correct it or leave it empty.",
-            column=column,
-            value=float(values[large[0]]),
-            row=int(large[0]) + 1,
+            "too_large_value", column=column, value=float(values[large[0]]), row=int(large[0]) + 1
         )
 
 

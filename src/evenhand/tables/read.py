@@ -94,7 +94,7 @@ def _opened(path: str | Path, name: str, opened: ExitStack) -> Any:
     if str(path) == "-":
         return _copied(sys.stdin.buffer, opened)
     if Path(path).is_dir():
-        raise TableFileError("folder", "{file} is a folder; give a file.", file=name)
+        raise TableFileError("folder", file=name)
     return opened.enter_context(Path(path).open("rb"))
 
 
@@ -121,18 +121,11 @@ def _decompressed(file: Any, head: bytes, name: str) -> Iterator[Any]:
                 archive = opened.enter_context(zipfile.ZipFile(file))
                 names = [n for n in archive.namelist() if not n.endswith("/")]
                 if len(names) != 1:
-                    raise TableFileError(
-                        "zip_of_several",
-                        "{file} is a zip of {n} files; give one table at a time.",
-                        file=name,
-                        n=len(names),
-                    )
+                    raise TableFileError("zip_of_several", file=name, n=len(names))
                 file = opened.enter_context(archive.open(names[0]))
             yield file
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib_error):
-        raise TableFileError(
-            "damaged_file", "{file} is compressed and damaged, or only a part.", file=name
-        ) from None
+        raise TableFileError("damaged_file", file=name) from None
 
 
 def _parquet(file: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:
@@ -143,9 +136,4 @@ def _parquet(file: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None,
         check_header(table.schema_arrow.names, name)
         yield from table.iter_batches(batch_size=rows)
     except pa.lib.ArrowException as error:
-        raise TableFileError(
-            "unreadable_parquet",
-            "{file} is no readable Parquet file: {why}",
-            file=name,
-            why=first_line(error),
-        ) from None
+        raise TableFileError("unreadable_parquet", file=name, why=first_line(error)) from None

@@ -86,10 +86,7 @@ def _write_parquet(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
                 writer.write_table(part.cast(schema))
             except arrow.lib.ArrowException as error:
                 raise TableFileError(
-                    "unwritable_parquet",
-                    "{file} cannot be written as Parquet ({why}) Write CSV.",
-                    file=name,
-                    why=first_line(error),
+                    "unwritable_parquet", file=name, why=first_line(error)
                 ) from None
             n += len(frame)
     return n

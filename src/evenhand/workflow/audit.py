@@ -190,16 +190,12 @@ def _read(
     (label, sensitive, *_, missing), (named, named_label) = columns, favourable
     if label is None and prediction is None:
         raise InputError(
-            "nothing_to_audit",
-            "name a column of labels ({label}) or of predictions ({prediction}), or both.",
-            label=Parameter("label"),
-            prediction=Parameter("prediction"),
+            "nothing_to_audit", label=Parameter("label"), prediction=Parameter("prediction")
         )
     both, what = None not in (label, prediction), str(prediction or label)
     if named_label is not None and not both:
         raise InputError(
             "favourable_label_alone",
-            "{favourable_label} is for a label beside a prediction; use {favourable}.",
             favourable_label=Parameter("favourable_label"),
             favourable=Parameter("favourable"),
         )
@@ -219,9 +215,6 @@ def _read(
     if strange and named_label is None:
         raise InputError(
             "answer_is_no_label",
-            "column {column!r} has the value {value!r}, which column {label!r} does not have "
-            "({labels}); if they say the same in other words, name the favourable one of each with "
-            "{favourable} and {favourable_label}.",
             column=what,
             value=strange[0],
             label=label,
@@ -237,12 +230,7 @@ def _read(
         good_label = lb.as_label(named_label, list(known_labels), str(label), "favourable_label")
     names, group = group_codes(groups)
     if len(names) < 2:
-        raise InputError(
-            "one_group",
-            "{columns} has one group only, {group!r}; at least two are compared.",
-            columns=lb.joined(sensitive),
-            group=names[0],
-        )
+        raise InputError("one_group", columns=lb.joined(sensitive), group=names[0])
     rows = pd.DataFrame({"z": group[known], "answer": answers.astype(str) == str(good)})
     rows = rows.assign(labelled=labelled, label=None, right=False)
     rows.loc[labelled, "label"] = labels.astype(str)
@@ -279,8 +267,6 @@ def _privileged_place(
     if group in small:
         raise InputError(
             "small_privileged_group",
-            "{privileged} has {n} rows, fewer than {min_group_size}; name a larger group, or lower "
-            "the least size.",
             privileged=Parameter("privileged", privileged),
             n=small[group],
             min_group_size=Parameter("min_group_size", least),

@@ -90,7 +90,6 @@ def compare_methods(
     if unknown:
         raise InputError(
             "unknown_method",
-            "{methods} is not known; use one of {names}.",
             methods=Parameter("methods", unknown[:1]),
             names=", ".join(map(repr, PEERS)),
         )
@@ -181,12 +180,7 @@ def check_dataset(name: str) -> None:
     from evenhand.datasets import DATASETS
 
     if name not in DATASETS:
-        raise InputError(
-            "unknown_dataset",
-            "there is no dataset {name!r}; there are {names}.",
-            name=name,
-            names=", ".join(DATASETS),
-        )
+        raise InputError("unknown_dataset", name=name, names=", ".join(DATASETS))
 
 
 def dataset_frame(name: str) -> pd.DataFrame:

@@ -83,12 +83,7 @@ def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
             # As the default it would stay so, in part, if it cannot be reached.
             client = Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise InputError(
-                "no_scheduler",
-                "no Dask scheduler answers at {address!r}; start one there, or give no address to "
-                "have one on this machine.",
-                address=address,
-            ) from error
+            raise InputError("no_scheduler", address=address) from error
     with client, client.as_current():
         yield client
 
@@ -113,7 +108,7 @@ def find_chunks(path: str) -> list[Chunk]:
     try:
         files = find_files(path)
     except FileNotFoundError as error:
-        raise TableFileError("no_files", "{why}", why=error) from None
+        raise TableFileError("no_files", why=error) from None
     chunks: list[Chunk] = []
     start = 0
     for file in files:
@@ -136,12 +131,7 @@ def _row_groups(file: Path) -> list[int]:
         about = pq.read_metadata(file)
         check_header(about.schema.to_arrow_schema().names, str(file))
     except pa.lib.ArrowException:
-        raise TableFileError(
-            "not_parquet",
-            "{file} is no Parquet file, and Dask is given no others; write the table as Parquet, "
-            "or train without Dask.",
-            file=str(file),
-        ) from None
+        raise TableFileError("not_parquet", file=str(file)) from None
     return [about.row_group(i).num_rows for i in range(about.num_row_groups)]
 
 
@@ -150,12 +140,7 @@ def read_chunk(chunk: Chunk, columns: Sequence[str] | None = None) -> pa.Table:
     file = pq.ParquetFile(chunk.path)
     missing = [name for name in columns or () if name not in file.schema_arrow.names]
     if missing:
-        raise TableFileError(
-            "file_without_column",
-            "{file} has no column {column!r}, which other files of the table have.",
-            file=chunk.path,
-            column=missing[0],
-        )
+        raise TableFileError("file_without_column", file=chunk.path, column=missing[0])
     return file.read_row_groups(chunk.groups, columns=columns)
 
 
@@ -182,9 +167,5 @@ def draw_sample(
     try:
         table = pa.concat_tables([one[0] for one in drawn], promote_options="permissive")
     except pa.lib.ArrowException as error:
-        raise TableFileError(
-            "files_of_different_types",
-            "the files hold columns of different types ({why}); write them alike.",
-            why=str(error).splitlines()[0],
-        ) from None
+        raise TableFileError("files_of_different_types", why=str(error).splitlines()[0]) from None
     return table.to_pandas(), np.concatenate([one[1] for one in drawn])

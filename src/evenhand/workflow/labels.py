@@ -75,20 +75,13 @@ def label_values(
     texts = table[label].as_text(missing)
     known = texts.codes >= 0
     if not known.any():
-        raise InputError("empty_label", "column {column!r} has no value in any row.", column=label)
+        raise InputError("empty_label", column=label)
     levels = texts.levels.tolist()
     if len(levels) < least:
-        raise InputError(
-            "one_label",
-            "column {column!r} has the value {value!r} in every row; a label needs two.",
-            column=label,
-            value=levels[0],
-        )
+        raise InputError("one_label", column=label, value=levels[0])
     if len(levels) > MOST_LABELS:
         raise InputError(
             "too_many_labels",
-            "column {column!r} has {n:,} different values, such as {values}; a label has a few (at "
-            "most {most}).",
             column=label,
             n=len(levels),
             values=listed(sorted(levels), 3),
@@ -106,12 +99,7 @@ def label_values(
 
 def too_few_to_test(n: int) -> InputError:
     """Say that no rows can be held back."""
-    return InputError(
-        "too_few_to_test",
-        "{n:,} rows are too few to hold some back for a test; use {test_size}.",
-        n=n,
-        test_size=Parameter("test_size", 0),
-    )
+    return InputError("too_few_to_test", n=n, test_size=Parameter("test_size", 0))
 
 
 def as_label(text: str, values: Sequence[Any], column: str, parameter: str) -> Any:
@@ -124,11 +112,7 @@ def as_label(text: str, values: Sequence[Any], column: str, parameter: str) -> A
     if len(equal) == 1:
         return equal[0]
     raise InputError(
-        "unknown_value",
-        "{given} is no value of column {column!r}; it has {values}.",
-        given=Parameter(parameter, text),
-        column=column,
-        values=listed(values),
+        "unknown_value", given=Parameter(parameter, text), column=column, values=listed(values)
     )
 
 
@@ -170,19 +154,12 @@ def favourable_label(
     one, *others = map(str, labels)
     if not others:
         raise InputError(
-            "one_value_not_said",
-            "column {column!r} has the value {value!r} in every row, and whether it is favourable "
-            "is never guessed; say {favourable} if it is.",
-            column=column,
-            value=one,
-            favourable=Parameter("favourable", one),
+            "one_value_not_said", column=column, value=one, favourable=Parameter("favourable", one)
         )
     n = sum(labels.values())
     shown = [f"{label!r} ({rows / n:.1%} of the rows)" for label, rows in labels.items()]
     raise InputError(
         "favourable_not_said",
-        "column {column!r} has {n} labels, {labels}, and which one is favourable is never guessed; "
-        "say {one} or {other}{more}.",
         column=column,
         n=len(labels),
         labels=", ".join(shown),
@@ -210,13 +187,7 @@ def alike_labels(labels: Mapping[Any, int]) -> list[dict[str, int]]:
 def alike_warning(same: Mapping[str, int], column: str) -> InputWarning:
     """Say that labels are counted as different answers though they may mean the same."""
     counts = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in same.items()]
-    return InputWarning(
-        "alike_labels",
-        "{labels} in {column} are counted as different answers, though they differ only in how "
-        "they are written. If they mean the same, write them alike first.",
-        column=column,
-        labels=" and ".join(counts),
-    )
+    return InputWarning("alike_labels", column=column, labels=" and ".join(counts))
 
 
 def warn_of_alike(labels: Mapping[Any, int], column: str) -> None:
@@ -282,22 +253,10 @@ def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
         written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
         if name not in bins and n > MOST_VALUES and all(written):
             raise InputError(
-                "bins_needed",
-                "column {column!r} is a number with {n} distinct values; say which values are a "
-                "group, for example {bins}.",
-                column=name,
-                n=n,
-                bins=Parameter("bins", {name: [30, 45, 60]}),
+                "bins_needed", column=name, n=n, bins=Parameter("bins", {name: [30, 45, 60]})
             )
         if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
-            raise InputError(
-                "too_many_groups",
-                "column {column!r} has {n:,} different values; groups are few (at most {most}): is "
-                "it a name or a number of persons?",
-                column=name,
-                n=n,
-                most=MOST_GROUPS,
-            )
+            raise InputError("too_many_groups", column=name, n=n, most=MOST_GROUPS)
 
 
 def fingerprint(X: Any) -> str:
@@ -352,25 +311,14 @@ def check_roles(
 ) -> None:
     """Refuse a label that is sensitive, and a kind for a column that is no input."""
     if label in sensitive:
-        raise InputError(
-            "sensitive_label",
-            "column {column!r} cannot be both the label and the sensitive one.",
-            column=label,
-        )
+        raise InputError("sensitive_label", column=label)
     twice = [name for i, name in enumerate(sensitive) if name in sensitive[:i]]
     if twice:
-        raise InputError(
-            "sensitive_twice",
-            "the sensitive column {column!r} is named twice; name it once.",
-            column=twice[0],
-        )
+        raise InputError("sensitive_twice", column=twice[0])
     for name in kinds:
         if name == label or (name in sensitive and not sensitive_inputs):
             raise InputError(
-                "kind_of_no_input",
-                "column {column!r} is {role}, no input, so it cannot have a kind.",
-                column=name,
-                role="the label" if name == label else "sensitive",
+                "kind_of_no_input", column=name, role="the label" if name == label else "sensitive"
             )
 
 
@@ -402,8 +350,6 @@ def check_labelled_groups(groups: Any, known: NDArray[np.bool_], columns: Column
         others = [str(name) for j, name in enumerate(names.tolist()) if j != labelled[0]]
         raise InputError(
             "labels_of_one_group",
-            "only rows of {group!r} have a value in {column!r}; {others} {have} rows, but none "
-            "with a label, so there is nothing to compare.",
             group=str(names[labelled[0]]),
             column=columns.label,
             others=listed(others),

@@ -133,13 +133,7 @@ def _test_rows(
     X, y, dropped, _ = labelled_rows(test, settings.columns, several_groups=False)
     unknown = sorted(set(y.tolist()) - set(labels), key=str)
     if unknown:
-        raise InputError(
-            "unknown_test_label",
-            "the test table has the label {value!r} in column {column!r}, which the training table "
-            "has not.",
-            column=settings.label,
-            value=unknown[0],
-        )
+        raise InputError("unknown_test_label", column=settings.label, value=unknown[0])
     told = [d | {"reason": f"of the test table {d['reason']}", "part": "test"} for d in dropped]
     return X, y, told
 
@@ -178,12 +172,7 @@ def _add_unlabelled(
         rows = rows_in_memory(pipeline, X, np.full(known.sum(), model.fitted_.labels[0]))
     except ValueError as error:
         warnings.warn(
-            InputWarning(
-                "unreadable_unlabelled_rows",
-                "rows without a label cannot be read, so the ratio over all rows is not known: "
-                "{why}",
-                why=error,
-            ),
+            InputWarning("unreadable_unlabelled_rows", why=error),
             stacklevel=3,
         )
         return

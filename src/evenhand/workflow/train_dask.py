@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rows import Share
-from evenhand.engines.chunks import Chunk
+from evenhand.engines.chunks import Chunk as CodedChunk
 from evenhand.engines.dask import DaskRows, compute, dask_facts, persist
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import code_chunks
@@ -112,11 +112,7 @@ def _pipeline(settings: TrainSettings) -> FairPipeline:
     for name, wanted in (pipeline.bins or {}).items():
         if np.ndim(wanted) == 0:
             raise InputError(
-                "edges_needed",
-                "bins of equal size need all values of {column!r} in one place; give edges, as in "
-                "{bins}.",
-                column=name,
-                bins=Parameter("bins", {name: [30, 45, 60]}),
+                "edges_needed", column=name, bins=Parameter("bins", {name: [30, 45, 60]})
             )
     return pipeline
 
@@ -179,8 +175,8 @@ def _fit_encoder(
 class Encoded(NamedTuple):
     """What becomes of a chunk: rows to fit to, rows to test on, a mark of its values."""
 
-    train: Chunk
-    test: Chunk
+    train: CodedChunk
+    test: CodedChunk
     mark: str
 
 
@@ -198,7 +194,7 @@ def _encode(chunk: Chunk, about: tuple[TableEncoder, Columns, Key, Share]) -> En
         X = _inputs(encoder, table, known.kept, chunk.start)
     else:
         X = np.empty((0, len(encoder.get_feature_names_out())))
-    train, test = (Chunk(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
+    train, test = (CodedChunk(X[rows], known.y[rows], known.groups[rows]) for rows in (~held, held))
     return Encoded(train, test, mark.hexdigest())
 
 
@@ -209,16 +205,11 @@ def _inputs(encoder: TableEncoder, table: Table, kept: NDArray[np.bool_], start:
     except CellError as error:
         data = error.data | {"row": start + int(np.flatnonzero(kept)[error.data["row"] - 1]) + 1}
         if error.code != "unreadable_value":
-            raise CellError(error.code, error.template, **data) from None
-        raise CellError(
-            "unreadable_value_outside_sample",
-            "column {column!r} held {what} in the rows that were looked at, and {value!r} in row "
-            "{row}; {advice} or leave it empty.",
-            **data,
-        ) from None
+            raise CellError(error.code, **data) from None
+        raise CellError("unreadable_value_outside_sample", **data) from None
 
 
-def _part(encoded: Encoded, name: str) -> Chunk:
+def _part(encoded: Encoded, name: str) -> CodedChunk:
     return getattr(encoded, name)
 
 
@@ -230,13 +221,7 @@ def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_r
         for plan in encoder.plans_
     ]
     warnings.warn(
-        InputWarning(
-            "seen_on_sample",
-            "what the columns hold was found out on a sample of {n:,} of the {n_rows:,} rows, "
-            "drawn evenly from all files; the model was fitted to all of them.",
-            n=n_seen,
-            n_rows=n_rows,
-        ),
+        InputWarning("seen_on_sample", n=n_seen, n_rows=n_rows),
         stacklevel=3,
     )
 
@@ -258,8 +243,6 @@ def _coded(
     if alone:
         raise InputError(
             "group_in_test_only",
-            "all rows of the group {group!r} were drawn for the test; use another {seed} or a "
-            "smaller {test_size}.",
             group=alone[0],
             seed=Parameter("seed"),
             test_size=Parameter("test_size"),

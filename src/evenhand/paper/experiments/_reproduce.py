@@ -48,12 +48,7 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
     wanted = list(names or EXPERIMENTS)
     for name in wanted:
         if name not in EXPERIMENTS:
-            raise InputError(
-                "unknown_experiment",
-                "there is no experiment {name!r}; there are: {names}.",
-                name=name,
-                names=", ".join(EXPERIMENTS),
-            )
+            raise InputError("unknown_experiment", name=name, names=", ".join(EXPERIMENTS))
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
     import_extra("matplotlib", "paper")
     for package in dict.fromkeys(package for e in chosen for package in e.needs):
@@ -73,7 +68,6 @@ def _check_kind(folder: Path, quick: bool) -> None:
     if earlier != kind:
         raise InputError(
             "other_kind_of_run",
-            "{folder} holds a {earlier} run; give the {kind} one another folder with {out}.",
             folder=str(folder),
             earlier=earlier,
             kind=kind,

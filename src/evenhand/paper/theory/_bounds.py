@@ -47,18 +47,9 @@ class Constants:
 
 def check_schedule(c: float, alpha: float, reading: str) -> None:
     if not 0 <= c < 0.5:
-        raise InputError(
-            "exponent_out_of_range",
-            "{c}; the bounds need 0 <= c < 1/2. At c = 1/2 the exponent 1/(1 - 2c) is infinite: "
-            "the paper's own alpha = 1/sqrt(t) is just outside its theorem.",
-            c=Parameter("c", c),
-        )
+        raise InputError("exponent_out_of_range", c=Parameter("c", c))
     if not 0 < alpha <= 1:
-        raise InputError(
-            "alpha_out_of_range",
-            "{alpha}; the proofs use 0 < alpha <= 1.",
-            alpha=Parameter("alpha", alpha),
-        )
+        raise InputError("alpha_out_of_range", alpha=Parameter("alpha", alpha))
     _check_reading(reading)
 
 
@@ -66,7 +57,6 @@ def _check_reading(reading: str) -> None:
     if reading not in READINGS:
         raise InputError(
             "unknown_reading",
-            "{reading}; use one of {readings}.",
             reading=Parameter("reading", reading),
             readings=", ".join(map(repr, READINGS)),
         )
@@ -150,9 +140,7 @@ def fairness_iterations(
     check_schedule(c, alpha, reading)
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not (epsilon > 0).all():
-        raise InputError(
-            "epsilon_not_positive", "{epsilon} must be positive.", epsilon=Parameter("epsilon")
-        )
+        raise InputError("epsilon_not_positive", epsilon=Parameter("epsilon"))
     p, start, spread = 1 - 2 * c, k.L * k.D**2, 1 + k.G**2
     with np.errstate(over="ignore"):
         if reading == "printed":
@@ -256,12 +244,7 @@ def price_of_fairness(
     printed = reading == "printed"
     most = 2 * (k.D * np.sqrt(k.G_C * k.G) if printed else k.R * k.G_C * np.sqrt(k.G))
     if not 0 <= delta <= most:
-        raise InputError(
-            "delta_out_of_range",
-            "{delta}; the paper's expression needs 0 <= delta <= {most:.4g}.",
-            delta=Parameter("delta", delta),
-            most=most,
-        )
+        raise InputError("delta_out_of_range", delta=Parameter("delta", delta), most=most)
     if printed:
         epsilon, start = np.asarray(epsilon, dtype=np.float64), k.L * k.D**2
         power = (start * (1 + k.G**2) * (1 - 2 * c) / epsilon) ** (c / (1 - 2 * c))

@@ -99,12 +99,7 @@ def certificate(
         (Parameter("group_cuts", True), len(np.shape(model.point_.cut)) > 0),
     ):
         if unserved:
-            raise InputError(
-                "no_certificate_for",
-                "the certificate is for one notion, two labels and one cut for everybody; this "
-                "classifier was fitted with {what}.",
-                what=what,
-            )
+            raise InputError("no_certificate_for", what=what)
     oracle, inputs = _oracle_of(model, X, y, sensitive_features, sample_weight)
     point, fit = model.point_, model.fitted_
     uncut = model.trajectory_.iterates[point.iterate]
@@ -144,10 +139,6 @@ def _oracle_of(
     ):
         if list(given) != list(fitted):
             raise InputError(
-                "other_values_than_fitted",
-                "the {name} are {given}; the classifier was fitted with {fitted}.",
-                name=name,
-                given=list(given),
-                fitted=list(fitted),
+                "other_values_than_fitted", name=name, given=list(given), fitted=list(fitted)
             )
     return make_oracle(rows, settings), rows.inputs

@@ -118,7 +118,7 @@ def constants(
         The constants.
     """
     if not run:
-        raise InputError("empty_run", "the run has no iterations.")
+        raise InputError("empty_run")
     start = np.zeros(problem.n_weights) if start is None else np.asarray(start, dtype=np.float64)
     q = np.array([start, *(it.q for it in run)])
     u = np.array([np.zeros(problem.n_adversary), *(it.u for it in run)])

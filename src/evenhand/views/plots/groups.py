@@ -52,10 +52,7 @@ class GroupRatesDisplay(Display):
     ) -> None:
         if rate not in RATES:
             raise InputError(
-                "unknown_rate",
-                "{rate}; use one of {names}.",
-                rate=Parameter("rate", rate),
-                names=", ".join(map(repr, RATES)),
+                "unknown_rate", rate=Parameter("rate", rate), names=", ".join(map(repr, RATES))
             )
         self.counts = counts
         self.groups = groups

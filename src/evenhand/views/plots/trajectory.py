@@ -102,9 +102,7 @@ class TrajectoryDisplay(Display):
             for predicted in y_preds
         ]
         if not counts:
-            raise InputError(
-                "no_stages", "y_preds is empty; give the predictions of at least one stage."
-            )
+            raise InputError("no_stages")
         stacked = np.stack(counts)
         measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
         return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
@@ -123,9 +121,7 @@ class TrajectoryDisplay(Display):
         axes = list(np.atleast_1d(ax))
         if len(axes) > 1 + losses:
             most = "two" if losses else "one: without a fit no losses are known"
-            raise InputError(
-                "too_many_axes", "ax has {n} Axes; give {most}.", n=len(axes), most=most
-            )
+            raise InputError("too_many_axes", n=len(axes), most=most)
         if len(axes) == 2:
             self._draw(axes[0], self.frame["loss_c"], 0, "classification loss")
             self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")

@@ -60,8 +60,6 @@ def save_report(
     if method.init == "zero" or method.noise:
         raise InputError(
             "report_without_plain_model",
-            "a report compares with plain logistic regression, where a fit with init='optimum' and "
-            "extra_column='ones' begins; this one has {init} and {extra_column}.",
             init=Parameter("init", method.init),
             extra_column=Parameter("extra_column", method.extra_column),
         )
@@ -73,19 +71,10 @@ def save_report(
         if labels is not None:
             kept = model.groups(table)[1]
             if len(labels) != len(kept):
-                raise InputError(
-                    "labels_of_other_rows",
-                    "the table has {n} rows, y has {n_labels}.",
-                    n=len(kept),
-                    n_labels=len(labels),
-                )
+                raise InputError("labels_of_other_rows", n=len(kept), n_labels=len(labels))
             unknown = set(labels.tolist()) - set(model.classes_.tolist())
             if unknown:
-                raise InputError(
-                    "unknown_label",
-                    "the model does not know the label {label!r}.",
-                    label=min(unknown, key=str),
-                )
+                raise InputError("unknown_label", label=min(unknown, key=str))
             parts[i] = (table.take(kept), labels[kept])
     dropped = [{"reason": "without a group", "n": len(y) - len(parts[0][1])}]
     if y_test is not None:
@@ -106,10 +95,6 @@ def save_report(
     counts, fitted = np.array(saved.facts["train_counts"][-1]), classifier.frontier_.last.counts
     # Of rows that were held out the frontier does not know.
     if (fitted > counts).any() or (classifier.held_out_ is None and (fitted < counts).any()):
-        raise InputError(
-            "not_the_fitted_rows",
-            "these are not the rows that the pipeline was fitted to, or it was fitted with "
-            "weights; give the table and the labels that fit was given.",
-        )
+        raise InputError("not_the_fitted_rows")
     page = render(summarise(saved)).encode()
     write_atomically(path, lambda file: file.write(page))

@@ -71,4 +71,5 @@ def show_datasets(datasets: Sequence[dict[str, Any]]) -> None:
         title = d["title"] if d["inside"] else f"{d['title']} (downloaded once)"
         table.row(d["name"], f"{d['rows']:,}", d["label"], ", ".join(d["sensitive"]), title)
     Screen().print(table)
-    Screen().say("evenhand train --demo adult needs no file.", "dim")
+    screen = Screen()
+    screen.say(f"evenhand train {screen.spell(Parameter('demo', 'adult'))} needs no file.", "dim")
