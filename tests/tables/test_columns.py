@@ -89,3 +89,15 @@ def test_a_table_lets_go_of_its_frame_only_when_all_columns_are_read():
     table.release()
     assert table.take(np.array([True, False]))["b"].levels.tolist() == ["x"]
     assert table.frame is None
+
+
+@pytest.mark.parametrize(
+    ("style", "good"),
+    [
+        *[("", True), ("decimal comma", True), ("in $", True), ("decimal comma, in €", True)],
+        *[("decimal comma, ", False), (", in $", False), ("decimal commain $", False)],
+        *[("in", False), ("in x", False), ("day first", False)],
+    ],
+)
+def test_number_styles(style, good):
+    assert numbers.is_number_style(style) == good

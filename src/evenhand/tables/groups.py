@@ -81,7 +81,7 @@ def numbers_for_bins(values: pd.DataFrame, name: str) -> pd.Series:
     """Give a column to make bins of; refuse what is no number."""
     column = values[name]
     if not pd.api.types.is_numeric_dtype(column):
-        words = [str(v) for v in column.dropna() if not is_number(str(v))]
+        words = [str(v) for v in column.dropna().unique() if not is_number(str(v))]
         if words:
             raise InputError("bins_of_no_number", column=name, value=words[0])
     return column

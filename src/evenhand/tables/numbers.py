@@ -31,7 +31,7 @@ _PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER = {"": _number_pattern(r"\.", ","), COMMA: _number_pattern(",", ".")}
 _MARKS = str.maketrans("", "", f",'’{_SPACES}")
 _ODD = re.compile(r"[,%' ]|[^\x00-\x7f]")
-_STYLE = re.compile(rf"({COMMA})?(?:(?<=.), )?(?:in ([{_CURRENCY}]))?")
+_STYLE = re.compile(rf"(?:({COMMA})(?:, in ([{_CURRENCY}]))?|in ([{_CURRENCY}]))?")
 
 # A number and its currency; NaN is no number.
 _PARSED = np.dtype([("value", np.float64), ("unit", "U1")])
@@ -86,8 +86,8 @@ def is_number_style(style: str) -> bool:
 
 
 def _decimal_and_unit(style: str) -> tuple[str, str]:
-    decimal, unit = _STYLE.fullmatch(style).groups()  # type: ignore[union-attr]
-    return decimal or "", unit or ""
+    decimal, unit, unit_alone = _STYLE.fullmatch(style).groups("")  # type: ignore[union-attr]
+    return decimal, unit or unit_alone
 
 
 def is_number(text: str) -> bool:
