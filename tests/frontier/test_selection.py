@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NOTION_NAMES, REGIMES, as_layout, fair, make_problem, raises
+from helpers import NOTION_NAMES, REGIMES, as_layout, fair, make_problem, raises, warns
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -867,10 +867,7 @@ class TestConfidence:
 
     def test_what_is_not_reached_says_how_near_it_came(self):
         X, y, z = make_problem(n=200)
-        with pytest.warns(
-            FairnessWarning,
-            match=r"tau=0.99 .* with confidence 0.95: .* has the rate 0\.\d+, of which 0\.\d+ can",
-        ):
+        with warns("target_missed", tau=Parameter("tau", 0.99), sure=" with confidence 0.95"):
             model = fit(X, y, z, confidence=0.95, tau=0.99)
         assert not model.feasible_
         assert model.rate_bound_ < 0.99

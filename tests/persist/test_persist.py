@@ -226,7 +226,7 @@ class TestHostile:
             (state(lambda s: s["encoder"]["params"].update(evil=1)), "TypeError"),
             (
                 state(lambda s: s["encoder"]["plans"][0].update(written="upside down")),
-                "ValueError",
+                "unknown_style",
             ),
             (state(lambda s: s["classifier"].pop("frontier")), "KeyError"),
             (

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evenhand import load_model, save_model
 from evenhand.cli.app import app
-from evenhand.core.errors import Parameter
+from evenhand.core.errors import InputError, Parameter
 from evenhand.persist.archive import LIMITS
 from evenhand.persist.state import encoder_from
 from evenhand.tables.columns import NO_VALUE
@@ -360,7 +360,7 @@ class TestLeaksAndStandIns:
         del saved.facts["stand_ins"]
         assert summarise(saved)["data"]["stand_ins"] == []
         saved.facts["stand_ins"] = [{"column": "x", "auc": 3.0}]
-        with pytest.raises(ValueError, match="no AUC"):
+        with pytest.raises(InputError, match="auc has values below 0 or above 1"):
             save_model(saved.model, "bad.model", facts=saved.facts)
 
     def test_sensitive_inputs_have_no_stand_ins(self, run):
