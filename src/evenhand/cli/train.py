@@ -92,8 +92,10 @@ def train(
         roles = _roles(file, demo, dask, label, sensitive, favourable)
         source = file, demo, delimiter, encoding
         table = _table(*source) if dask is None else _chunks(out, test, *source)
-        taus = [opt.parse_target(t) for t in tau or [0.8]]
-        notions = notion or ["statistical_parity"]
+        taus, notions = (
+            [opt.parse_target(t) for t in tau or [0.8]],
+            notion or ["statistical_parity"],
+        )
         early: list[str] = []
 
         def show_early() -> None:
@@ -129,14 +131,14 @@ def train(
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else show_early)
         summary = _write(saved, out, page)
-    notes = sentences(caught, spell)
     about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
-    about |= {"report": None if page is None else str(page), "notes": notes}
+    about["report"] = None if page is None else str(page)
+    about["notes"] = sentences(caught, spell)
 
     def screen(view: Any) -> None:
         later = sentences(caught, spell, without=VERDICTS)
         view.show_training(summary, [note for note in later if note not in early])
-        view.say_written([out, *([] if page is None else [page])])
+        view.say_written([path for path in (out, page) if path is not None])
 
     show(as_json, about | summary, screen)
     finish(reached(summary))

@@ -6,17 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.bins import bin_edges, bin_names
-from evenhand.tables.columns import BUILT_IN, MissingWords, Table, as_table, listed
+from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, listed
 from evenhand.tables.numbers import is_number, read_numbers
 
-__all__ = ["group_values", "take_table_rows"]
+__all__ = ["group_values"]
 
 # What the group of rows without a value is called.
 MISSING = "(missing)"
@@ -136,13 +135,6 @@ def without_group(column: str, n: int) -> InputError:
         s="s" * (n > 1),
         drop=Parameter("missing_groups", "drop"),
     )
-
-
-def take_table_rows(X: Any, rows: NDArray[np.bool_]) -> Any:
-    """Take some rows of a pandas, polars or pyarrow table, by a mask."""
-    if isinstance(X, Table):
-        return X.take(rows)
-    return nw.from_native(X, eager_only=True).filter(rows.tolist()).to_native()
 
 
 def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:
