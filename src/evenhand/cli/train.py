@@ -92,10 +92,8 @@ def train(
         roles = _roles(file, demo, dask, label, sensitive, favourable)
         source = file, demo, delimiter, encoding
         table = _table(*source) if dask is None else _chunks(out, test, *source)
-        taus, notions = (
-            [opt.parse_target(t) for t in tau or [0.8]],
-            notion or ["statistical_parity"],
-        )
+        taus = [opt.parse_target(t) for t in tau or [0.8]]
+        notions = notion or ["statistical_parity"]
         early: list[str] = []
 
         def show_early() -> None:
@@ -131,17 +129,23 @@ def train(
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else show_early)
         summary = _write(saved, out, page)
-    about = {"favourable_answer": summary["favourable_answer"], "model": str(out)}
-    about["report"] = None if page is None else str(page)
-    about["notes"] = sentences(caught, spell)
+    _show(as_json, summary, [out, page], caught, early)
+    finish(reached(summary))
+
+
+def _show(
+    as_json: bool, summary: dict[str, Any], files: list[Path | None], caught: Any, early: list[str]
+) -> None:
+    """Show a training, with the notes that were not shown before it."""
+    model, page = (None if path is None else str(path) for path in files)
+    about = {"favourable_answer": summary["favourable_answer"], "model": model, "report": page}
 
     def screen(view: Any) -> None:
         later = sentences(caught, spell, without=VERDICTS)
         view.show_training(summary, [note for note in later if note not in early])
-        view.say_written([path for path in (out, page) if path is not None])
+        view.say_written([path for path in files if path is not None])
 
-    show(as_json, about | summary, screen)
-    finish(reached(summary))
+    show(as_json, about | {"notes": sentences(caught, spell)} | summary, screen)
 
 
 def _check_places(out: Path, page: Path | None, *inputs: str | None) -> None:
