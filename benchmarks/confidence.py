@@ -10,7 +10,7 @@ some margins, how often their true ratio reaches τ and by how many standard err
 fitted rows is better than the true one: what choosing adds
 (``evenhand.frontier.bounds.CHOSEN``). Then it compares rules without a margin: the frontier's
 (the most accurate point of all that reaches τ), the one before it (points whose rates are surely
-fair first), and points that luck may have made.
+fair first), and points whose rate may be due to chance.
 
 ``report`` is on other tables: 70/30 splits of Adult, COMPAS, German, bank marketing, credit default
 and law school, and new draws of ``make_census``, whose truth is measured on a million other rows.
@@ -93,7 +93,7 @@ def figures(frontier, iterates, X, cell, n_groups):
 
 
 def measured(seed):
-    """Points of one generated table: the candidates, the old order, and those of luck."""
+    """Points of one generated table: the candidates, the old order, and the frontier taken at face value."""
     facts, draw = generator(seed)
     X, y, z = draw(facts["n"], 2)
     X_new, y_new, z_new = draw(NEW_ROWS, 3)
@@ -105,14 +105,14 @@ def measured(seed):
             patch.object(Rate, "log_ratio_error", lambda _, counts: np.zeros(counts.shape[:-3])),
             patch("evenhand.engines.kernels.has_numba", lambda: False),
         ):
-            lucky = FairClassifier(min_group_size=1, confidence=None)
-            lucky.fit(X, y, sensitive_features=z)
+            at_face_value = FairClassifier(min_group_size=1, confidence=None)
+            at_face_value.fit(X, y, sensitive_features=z)
     front, iterates = model.frontier_, model.trajectory_.iterates
     points = figures(candidates(front), iterates, *where)
     return facts, {
         "candidates": points,
         "sure first": points.iloc[: len(front.conservative)],
-        "luck": figures(lucky.frontier_, lucky.trajectory_.iterates, *where),
+        "face value": figures(at_face_value.frontier_, at_face_value.trajectory_.iterates, *where),
     }
 
 
@@ -156,8 +156,8 @@ def rules(tables):
             now = chosen(sets["candidates"], tau)
             before = chosen(sets["sure first"], tau)
             before = now if before is None else before
-            luck = chosen(sets["luck"], tau)
-            for rule, best in (("all", now), ("sure first", before), ("luck", luck)):
+            face_value = chosen(sets["face value"], tau)
+            for rule, best in (("all", now), ("sure first", before), ("face value", face_value)):
                 if best is not None:
                     differs = now is not None and now["accuracy"] != before["accuracy"]
                     rows.append({"tau": tau, "rule": rule, "differs": differs, **best})

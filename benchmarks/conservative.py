@@ -1,6 +1,6 @@
 """What a conservative frontier is worth: test curves with and without standard errors.
 
-    python benchmarks/luck.py [--splits 20]
+    python benchmarks/conservative.py [--splits 20]
 
 Works on validation parts inside the training parts; test rows are never looked at. COMPAS is
 fetched once.
@@ -47,11 +47,11 @@ def main():
     for name, load in (("COMPAS", fetch_compas), ("German", load_german), ("Adult", load_adult)):
         data = load()
         n_splits = args.splits if name != "Adult" else max(args.splits // 4, 2)
-        for wary in (True, False):
+        for conservative in (True, False):
             trust = patch.object(
                 Rate, "log_ratio_error", lambda self, counts: np.zeros(len(counts))
             )
-            if wary:
+            if conservative:
                 table = validation_table(data, n_splits)
             else:
                 with trust:
@@ -60,7 +60,7 @@ def main():
             means = summarize(table).set_index("tau")
             accuracies = "   ".join(f"{at[r]:6.4f}" for r in ("0.8", "0.9", "0.95"))
             rates = "    ".join(f"{means.loc[tau, 'rate']:5.3f}" for tau in (0.8, 0.9, 0.95))
-            how = "conservative" if wary else "face value"
+            how = "conservative" if conservative else "face value"
             print(f"{name:<8}{how:<13}{accuracies}   {at['0.9_se']:6.4f}    {rates}", flush=True)
 
 
