@@ -93,7 +93,7 @@ def figures(frontier, iterates, X, cell, n_groups):
 
 
 def measured(seed):
-    """Points of one generated table: the candidates, the old order, and the frontier taken at face value."""
+    """Points of one generated table: candidates, the old order, the frontier at face value."""
     facts, draw = generator(seed)
     X, y, z = draw(facts["n"], 2)
     X_new, y_new, z_new = draw(NEW_ROWS, 3)

@@ -31,7 +31,8 @@ class Method(ChecksParameters, BaseEstimator):
     Parameters
     ----------
     reading : {"corrected", "printed"}, default="corrected"
-        The paper's formulas with their slips corrected, or to the letter. :meth:`paper` has its own settings.
+        The paper's formulas with their slips corrected, or to the letter. :meth:`paper` has its
+        own settings.
     degree : int, default=2
         Degree of the adversary's polynomial of the score (statistical parity).
     solver : str, default="agd"
