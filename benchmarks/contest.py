@@ -5,7 +5,7 @@
 Each contender runs in processes of its own: the first call, then warm ones. Quick contenders take
 turns in three rounds. fairlearn's reductions are run with the base estimator that they are held
 against here, ``LogisticRegression(max_iter=1000)``, and with the quicker one that
-``evenhand.peers`` gives them. Needs ``pip install 'evenhand[fast,peers,plot]'``; about nine minutes
+``evenhand.peers`` gives them. Needs ``pip install '.[fast,peers,plot]'``; about nine minutes
 on two cores.
 """
 

@@ -4,7 +4,7 @@
 
 Adult, sex as the sensitive attribute and not among the inputs. Every method is fitted on the same
 random 70/30 splits, chosen for a target on the training part and measured on the test part; the
-line ends at the largest target of the others. Needs ``pip install 'evenhand[fast,peers,plot]'``;
+line ends at the largest target of the others. Needs ``pip install '.[fast,peers,plot]'``;
 about two minutes on two cores, most of it fairlearn's.
 """
 

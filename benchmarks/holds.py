@@ -5,7 +5,7 @@
 On Adult, COMPAS and German, runs are random 70/30 splits, stratified on label and group; τ is held
 against the rate on the test part. The rivals, chosen for τ on the training part, have fewer splits.
 On ``make_census``, a run is a table drawn anew, and τ is held against the rate on a million other
-rows of the generator. Needs ``pip install 'evenhand[peers]'`` for the rivals; COMPAS is fetched
+rows of the generator. Needs ``pip install '.[peers]'`` for the rivals; COMPAS is fetched
 once. Writes a csv for each (every run) and ``holds.md``, by default where the documentation
 finds it; runs that a csv holds already are not done again, so that a study can be interrupted.
 """

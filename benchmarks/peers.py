@@ -5,7 +5,7 @@
 Splits are 70/30, stratified on label and group; the sensitive attribute is not an input; every
 method is chosen for τ on the training part; figures are on test data. All but one are linear:
 ``evenhand_boosted`` is left out unless ``--methods`` names it, see ``benchmarks/boosted.py``. Needs
-``pip install 'evenhand[peers,plot]'``; COMPAS is fetched once. Writes ``<dataset>.csv`` (every
+``pip install '.[peers,plot]'``; COMPAS is fetched once. Writes ``<dataset>.csv`` (every
 split), ``<dataset>.png`` and, for all, ``peers.md``, by default where the documentation finds
 them; a csv that is there already is used again.
 """

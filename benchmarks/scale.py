@@ -6,7 +6,7 @@
 exponent of time in rows. ``streams``: one size from Parquet files and from a memory map, against
 the same fit in memory. ``dask``: seconds of one evaluation on a local cluster of two processes for
 several numbers of rows and partitions, a model of them, and what it predicts for 10^9 rows. Needs
-``pip install 'evenhand[fast,parquet,dask]'``; about seven minutes on two cores.
+``pip install '.[fast,parquet,dask]'``; about seven minutes on two cores.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Train on Adult and show what a target rate costs: ``make demo``."""
 
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -94,6 +93,6 @@ console.print(
     "the rate is below τ more often than that.\n"
 )
 
-picture = Path(sys.argv[1] if len(sys.argv) > 1 else "frontier.png")
+picture = Path("frontier.png")
 FrontierDisplay.from_estimator(fair).figure_.savefig(picture, dpi=150)
 console.print(f"The whole frontier of the last fit, {len(fair.frontier_)} points: {picture}")

@@ -139,7 +139,7 @@ def test_missing_extra_is_named(monkeypatch):
     from evenhand._extras import import_extra
 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'evenhand\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[plot\]'"):
         import_extra("matplotlib.pyplot", "plot")
 
 
@@ -217,7 +217,7 @@ main()
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("evenhand: the command needs rich; ")
-    assert line.endswith("pip install 'evenhand[cli]'")
+    assert line.endswith("pip install '.[cli]'")
 
 
 def test_the_command_is_the_light_entry():

@@ -5,6 +5,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
+from evenhand._extras import how_to_install
 from evenhand.cli.signals import on_end
 
 __all__ = ["main"]
@@ -27,10 +28,7 @@ def main() -> None:
     on_end(_stop)
     absent = [name for name in NEEDS if find_spec(name) is None]
     if absent:
-        sys.exit(
-            f"evenhand: the command needs {', '.join(absent)}; install what it needs with: "
-            "pip install 'evenhand[cli]'"
-        )
+        sys.exit(f"evenhand: the command needs {', '.join(absent)}; {how_to_install('cli')}")
     from evenhand.cli.app import app
 
     try:

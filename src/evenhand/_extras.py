@@ -46,6 +46,11 @@ def show_versions() -> None:
         print(f"{package:>14}: {package_version(package)}")
 
 
+def how_to_install(extra: str) -> str:
+    """Say how to install an extra; evenhand is on no package index, so it is done in its clone."""
+    return f"in a clone of evenhand: pip install '.[{extra}]'"
+
+
 def import_extra(module: str, extra: str) -> Any:
     """Import a module that an optional extra brings, or say which extra is missing."""
     try:
@@ -53,7 +58,7 @@ def import_extra(module: str, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(
-            f"this needs {package}, which is not installed: pip install 'evenhand[{extra}]'."
+            f"this needs {package}, which is not installed; {how_to_install(extra)}"
         ) from error
 
 

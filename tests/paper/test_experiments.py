@@ -516,14 +516,14 @@ def test_unknown_names_and_missing_extras_are_named(tmp_path, monkeypatch):
     with raises("unknown_experiment", name="nonsense", names=", ".join(EXPERIMENTS)):
         reproduce(["nonsense"], out=tmp_path / "x")
     monkeypatch.setattr(reproducing, "find_spec", lambda package: None)
-    with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*evenhand\[paper\]"):
+    with pytest.raises(ImportError, match=r"cvxpy is needed by rivals.*\.\[paper\]"):
         reproduce(["rivals"], out=tmp_path / "x")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = CliRunner().invoke(app, ["reproduce", "data", "--out", str(tmp_path / "x")])
     assert done.exit_code == 1
     (line,) = done.stderr.strip().splitlines()
     assert "this needs matplotlib" in line
-    assert "pip install 'evenhand[paper]'" in line
+    assert "pip install '.[paper]'" in line
     assert not (tmp_path / "x").exists()
 
 

@@ -104,7 +104,7 @@ def test_a_missing_package_is_named(adapter, monkeypatch):
         raise ImportError(module)
 
     monkeypatch.setattr("evenhand._extras.import_module", fail)
-    with pytest.raises(ImportError, match=rf"needs {package}.*evenhand\[peers\]"):
+    with pytest.raises(ImportError, match=rf"needs {package}.*\.\[peers\]"):
         model.fit(X, y, sensitive_features=z)
 
 

@@ -265,7 +265,9 @@ def test_errors(problem, change, code, data):
 
 
 def test_an_unknown_notion_is_named(problem):
-    with pytest.raises(ValueError, match="notion='luck'; use one of 'statistical_parity'"):
+    with pytest.raises(
+        ValueError, match="notion='luck' is not a known notion; use one of 'statistical_parity'"
+    ):
         run(problem, ["evenhand"], notion="luck")
 
 

@@ -60,7 +60,7 @@ def load(path: Path, *, whole: bool = False) -> Any:
 
 
 # Warnings that say what the first sentence of a screen says.
-VERDICTS = ("target_missed", "not_certified")
+VERDICTS = ("target_missed", "not_certified", "worse_than_constant")
 
 
 @contextmanager

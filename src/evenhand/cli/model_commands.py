@@ -252,7 +252,7 @@ def export(
     as_json: opt.AsJson = False,
 ) -> None:
     r"""Write a saved model as ONNX, for places without Python (needs pip install
-    'evenhand\[onnx]').
+    '.\[onnx]' in a clone).
 
     The graph takes a table's columns, numbers and dates as numbers, and gives the number of the
     label and the score.

@@ -117,8 +117,8 @@ def compare(
     r"""Compare evenhand with other methods on a table: the same splits, every method chosen for τ
     on the training part, figures on test data.
 
-    Methods of other packages need pip install 'evenhand\[peers]'; what is not installed is reported
-    and left out.
+    Methods of other packages need pip install '.\[peers]' in a clone; what is not installed is
+    reported and left out.
     """
     with plain_errors():
         from evenhand.workflow.compare import compare_methods

@@ -497,7 +497,27 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                     nearest=self._nearest(tau),
                 )
             )
+        else:
+            self._warn_of_useless()
         return self
+
+    def _warn_of_useless(self) -> None:
+        """Warn if the same answer to everybody would be right more often than the point."""
+        fit, held_out = self.fitted_, self.held_out_
+        counts = fit.frontier.last.counts if held_out is None else held_out.last
+        labels = counts.sum(axis=(0, 2))
+        share = labels.max() / labels.sum()
+        if self.accuracy_ < share:
+            warn(
+                FairnessWarning(
+                    "worse_than_constant",
+                    tau=Parameter("tau", self.tau),
+                    accuracy=float(self.accuracy_),
+                    where=fit.where,
+                    label=fit.labels.tolist()[int(labels.argmax())],
+                    share=float(share),
+                )
+            )
 
     def _nearest(self, tau: float) -> InputWarning:
         """Say how near to τ the fit came."""

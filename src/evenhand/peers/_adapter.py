@@ -1,6 +1,6 @@
 """What adapters for other libraries share.
 
-The libraries come with ``pip install 'evenhand[peers]'`` and are imported when fitted.
+The libraries come with ``pip install '.[peers]'`` and are imported when fitted.
 """
 
 import logging

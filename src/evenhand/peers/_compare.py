@@ -243,7 +243,7 @@ def compare(
     methods : "all", sequence or mapping
         Names of :data:`PEERS`, :class:`PeerRecord` objects, or a mapping of names to estimators
         that have ``fit(X, y, *, sensitive_features)``. ``"all"`` is every one made for the notion;
-        some need ``pip install 'evenhand[peers]'``.
+        some need ``pip install '.[peers]'``.
     notion : str, default="statistical_parity"
         The rate the groups shall share.
     taus : sequence of float, default=(0.7, 0.8, 0.9, 0.95)

@@ -58,7 +58,7 @@ class ZafarMistreatmentClassifier(LinearPeer):
     homogeneous, so nothing else is in their linearisation. The result is a local optimum. The group
     is not needed to predict.
 
-    Needs cvxpy: ``pip install 'evenhand[peers]'``.
+    Needs cvxpy: ``pip install '.[peers]'``.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class ZafarClassifier(LinearPeer):
     the groups have the same mean score, not the same share of positive ones. The group is not
     needed to predict.
 
-    Needs cvxpy: ``pip install 'evenhand[peers]'``.
+    Needs cvxpy: ``pip install '.[peers]'``.
 
     Parameters
     ----------

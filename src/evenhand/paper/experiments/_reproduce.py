@@ -55,7 +55,7 @@ def _chosen(names: Iterable[str] | None) -> list[Experiment]:
         if find_spec(package) is None:
             needing = ", ".join(e.name for e in chosen if package in e.needs)
             raise ImportError(
-                f"{package} is needed by {needing}: pip install 'evenhand[paper]', or name the "
+                f"{package} is needed by {needing}: pip install '.[paper]', or name the "
                 "experiments to run."
             )
     return chosen

@@ -30,7 +30,7 @@ def save_report(
     X_test: Any = None,
     y_test: Any = None,
     title: str = "table",
-    label: str = "label",
+    label: str | None = None,
 ) -> None:
     """Write the page that ``evenhand train`` writes, for the person who signs.
 
@@ -46,8 +46,10 @@ def save_report(
         What the pipeline was fitted to, without weights.
     X_test, y_test : table and array-like of shape (n_rows,), optional
         Rows to test on.
-    title, label : str
-        What to call the table and its label.
+    title : str, default="table"
+        What to call the table.
+    label : str, optional
+        What to call the label; the name of ``y`` by default, if it has one.
     """
     classifier = model[-1] if isinstance(model, FairPipeline) else None
     if type(classifier) is not FairClassifier:
@@ -83,7 +85,7 @@ def save_report(
     seed = classifier.random_state
     facts = {
         "title": title,
-        "label": label,
+        "label": label or str(getattr(y, "name", None) or "label"),
         "n_rows": len(y),
         "rows_dropped": [d for d in dropped if d["n"]],
         "test_title": "the test table",

@@ -353,6 +353,29 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     )
 
 
+def constant_sentence(summary: dict[str, Any], key: str) -> str:
+    """Say from which target on one answer to everybody is more often right, if there is one."""
+    points, words = summary["points"], words_of(summary)
+    if not points:
+        return ""
+    counts = np.array([point["counts"][key] for point in points], dtype=float)
+    right = np.trace(counts.sum(axis=1), axis1=1, axis2=2)
+    labels = counts[0].sum(axis=(0, 2))
+    worse = np.flatnonzero(right < labels.max())
+    if not len(worse):
+        return ""
+    label = quoted(summary["labels"][int(labels.argmax())])
+    first = int(worse[0])
+    rows = f"{label} is right for {percent(labels.max() / labels.sum())} of these rows"
+    if not first:
+        return f"The same answer to everybody is right more often than any of these models: {rows}."
+    target = words.text(points[first - 1]["reach"], summary["tau"])
+    return (
+        f"Beyond the target {target} the same answer to everybody is right more often than the "
+        f"model: {rows}."
+    )
+
+
 def limits(summary: dict[str, Any], titles: list[Any]) -> list[tuple[str, str]]:
     """Say what the comparison does not say: a heading and a sentence each."""
     rates = list(dict.fromkeys(t["name"] for t in titles)) or ["rate"]

@@ -20,6 +20,7 @@ from evenhand.views.report.left_out import (
 )
 from evenhand.views.report.words import (
     again_sentence,
+    constant_sentence,
     rate_titles,
     small_groups_sentence,
     useless_sentence,
@@ -307,6 +308,9 @@ def show_frontier(summary: dict[str, Any]) -> None:
     goals = _notion_taus(summary)
     alike = len({tau for _, tau in goals}) == 1
     screen.print(_frontier_table(summary, str(part["key"]), alike))
+    useless = constant_sentence(summary, str(part["key"])).translate(NO_MARKS)
+    if useless:
+        screen.say(short(useless, 400), "bold yellow")
     if not alike:
         order = " / ".join(name for name, _ in goals)
         screen.say(f"{words.symbol} is given for {order}, always in this proportion.", "dim")
