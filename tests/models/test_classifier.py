@@ -841,3 +841,14 @@ def test_fewer_rows_than_folds():
     X, y, z = np.arange(8.0).reshape(4, 2), [1, 1, 0, 0], [0, 0, 1, 1]
     with raises("empty_fold", cv=("cv", 5), n=4):
         FairClassifier(selection="crossfit").fit(X, y, sensitive_features=z)
+
+
+def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
+    X, y, z = make_problem(n=2000)
+    y = np.where(X[:, 0] > 1.8, y, 0)  # positives are rare, and most of them in one group
+    model = fair(confidence=None, tau=0.1).fit(X, y, sensitive_features=z)
+    assert not recwarn.list
+    with warns("worse_than_constant", label=0, share=float((y == 0).mean())):
+        strict = model.at(0.97)
+    assert strict.feasible_
+    assert strict.accuracy_ < (y == 0).mean()

@@ -408,3 +408,33 @@ class TestCounts:
             table = group_rates(y, y, sensitive_features=z, sample_weight=weight)
             assert table["count"].dtype.kind == kind
             assert table["count"].sum() == np.sum(weight if weight else 4)
+
+
+class TestGroupsThatAreNumbers:
+    """Large numbers stay apart, and a group of rows without a value goes with numbers."""
+
+    def frame(self, groups, n=600):
+        rng = np.random.default_rng(0)
+        g = rng.choice(groups, n)
+        x = rng.normal(size=n)
+        y = np.where(x + rng.normal(size=n) > 0, "yes", "no")
+        return pd.DataFrame({"g": g, "x": x}), y
+
+    def test_beyond_what_floats_tell_apart(self):
+        table, y = self.frame([2**53, 2**53 + 1])
+        model = fair_pipeline("g", pos_label="yes", **QUICK).fit(table, y)
+        assert model.groups_.tolist() == [str(2**53), str(2**53 + 1)]
+
+    @pytest.mark.parametrize("bins", [None, [1.5]])
+    def test_rows_without_a_value_are_a_group(self, bins):
+        table, y = self.frame([1.0, 2.0, np.nan])
+        model = fair_pipeline("g", pos_label="yes", missing_groups="group", bins=bins, **QUICK)
+        groups = model.fit(table, y).groups_.tolist()
+        assert "(missing)" in groups
+        assert len(groups) == 3
+        known = table.dropna().reset_index(drop=True)
+        assert set(model.groups(known)[0]["g"]) == set(groups) - {"(missing)"}
+
+    def test_a_near_name_is_suggested(self):
+        with pytest.raises(TypeError, match="did you mean 'missing_groups'"):
+            fair_pipeline("g", missing_group="group")

@@ -134,7 +134,12 @@ class _Watched:
     def close(self) -> None:
         """Read no more: pyarrow reads ahead in a thread, which may outlive its reader."""
         with self._lock:
-            self.closed = True
+            self.closed, self._file = True, None
+
+
+# pyarrow's threads must not be the last to hold one of these: to let go of it they would need the
+# interpreter, which may have ended by then.
+_KEPT: list[Any] = []
 
 
 def _read_quickly(file: Any, dialect: _Dialect) -> Iterator[pa.RecordBatch]:
@@ -145,10 +150,12 @@ def _read_quickly(file: Any, dialect: _Dialect) -> Iterator[pa.RecordBatch]:
         raise _OddError
     file.seek(dialect.size)
     batch, watched = None, _Watched(file, delimiter)
+    source = pa.PythonFile(watched, mode="r")
+    _KEPT.append(source)
     with (
         closing(watched),
         arrow_csv.open_csv(
-            pa.PythonFile(watched, mode="r"),
+            source,
             read_options=arrow_csv.ReadOptions(column_names=header, block_size=BLOCK_BYTES),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(

@@ -54,12 +54,14 @@ def group_values(
             raise InputError("unknown_sensitive_column", column=name, columns=listed(table.columns))
         texts = table[name].as_text(missing)
         number = table[name].dtype.is_numeric()
-        if not number and (numbers if isinstance(numbers, bool) else name in numbers):
+        for_bins = numbers if isinstance(numbers, bool) else name in numbers
+        if not number and for_bins:
             number = all(map(is_number, texts.levels))
-        if not number:
+        values = read_numbers(table[name], missing=missing) if number else np.empty(0)
+        # Beyond 2**53 floats merge whole numbers, and with them groups.
+        if not number or (not for_bins and np.abs(values).max(initial=0.0) >= 2**53):
             columns[name] = pd.Series(texts.text_values(), dtype=object)
             continue
-        values = read_numbers(table[name], missing=missing)
         whole = np.isfinite(values).all() and (values % 1 == 0).all()
         columns[name] = pd.Series(values.astype(np.int64) if whole else values)
     return pd.DataFrame(columns)
@@ -99,18 +101,29 @@ def as_bins(values: pd.DataFrame, edges: Mapping[str, NDArray[np.float64]]) -> p
     return values.assign(**named)
 
 
+def as_names(column: pd.Series) -> pd.Series:
+    """Write numbers as names, None where one is missing; 1.0 is written as 1."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return column
+    names = [None if v != v else str(int(v)) if v % 1 == 0 else str(v) for v in column.tolist()]
+    return pd.Series(names, index=column.index, dtype=object)
+
+
 def known_groups(
-    values: pd.DataFrame, missing_groups: str
+    values: pd.DataFrame, missing_groups: str, *, numbers: bool = False
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     """Give the sensitive columns of the rows that are kept, and which rows those are.
 
     ``missing_groups`` says what becomes of rows without a value: ``"error"``, ``"drop"`` or
-    ``"group"``.
+    ``"group"``; with the last, numbers become names, unless ``numbers`` says that bins are still to
+    be made of them.
     """
     if missing_groups not in ("error", "drop", "group"):
         raise InputError(
             "unknown_missing_groups", missing_groups=Parameter("missing_groups", missing_groups)
         )
+    if missing_groups == "group" and not numbers:
+        values = values.apply(as_names)  # with a name among them, numbers are names as well
     missing = values.isna()
     known = ~missing.any(axis=1).to_numpy()
     taken = values.columns[(values == MISSING).any()]

@@ -102,7 +102,9 @@ converged_, n_iter_, classes_, groups_, small_groups_
         tuple of (DataFrame, ndarray of bool)
             The sensitive columns of the rows that are kept, and which rows those are.
         """
-        return known_groups(self._group_columns(X), self.missing_groups)
+        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
+        columns = self._group_columns(X)
+        return known_groups(columns, self.missing_groups, numbers=own is not None)
 
     def _group_columns(self, X: Any) -> pd.DataFrame:
         """Give the sensitive columns, of those with bins the bins, missing where a value is."""
@@ -332,7 +334,8 @@ def fair_pipeline(
     if not names:
         raise InputError("no_sensitive_column", argument=Parameter("sensitive_features"))
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
-    known = sorted(of_encoder | set(FairClassifier().get_params(deep=False)))
+    own_names = {"missing_groups", "bins", "sensitive_inputs", "encoder", "classifier"}
+    known = sorted(of_encoder | own_names | set(FairClassifier().get_params(deep=False)))
     for name in params:
         if name not in known and name not in Method().get_params():
             near = get_close_matches(name, known, n=1)
@@ -348,7 +351,9 @@ def fair_pipeline(
         raise InputError("classifier_and_parameters", parameters=listed(list(params)))
     by_column = bins_by_column(bins, names)
     if classifier is None:
-        own = by_column.pop(names[0], None) if len(names) == 1 else None
+        # Rows without a value are in no bin: the group of their own is beside the bins' names.
+        alone = len(names) == 1 and missing_groups != "group"
+        own = by_column.pop(names[0], None) if alone else None
         classifier = FairClassifier(bins=own, **params)
     steps = [("encoder", encoder), ("classifier", classifier)]
     return FairPipeline(

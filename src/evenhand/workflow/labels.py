@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,11 +117,13 @@ def as_label(text: str, values: Sequence[Any], column: str, parameter: str) -> A
     )
 
 
-def as_number(value: Any) -> float | None:
+def as_number(value: Any) -> Decimal | None:
+    """Read a label as the number that it is, exactly: 1 is 1.0, and no large one is another."""
     try:
-        return float(str(value))
-    except ValueError:
+        number = Decimal(str(value))
+    except InvalidOperation:
         return None
+    return number if number.is_finite() else None
 
 
 def favourable_label(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.engines.coding import group_values
 from evenhand.tables.columns import Table, as_table, count_words
-from evenhand.tables.groups import MISSING, without_group
+from evenhand.tables.groups import MISSING, as_names, without_group
 from evenhand.workflow.dask_chunks import Chunk, read_chunk
 from evenhand.workflow.labels import (
     Columns,
@@ -91,7 +91,7 @@ def make_key(
         column = missing.columns[missing.any()][0]
         raise without_group(column, int(n[missing[column]].sum()))
     if columns.missing_groups == "group":
-        values = values.astype(object).where(~missing, MISSING)
+        values = values.apply(as_names).astype(object).where(~missing, MISSING)
         kept = np.ones(len(distinct), dtype=bool)
     check_groups(values[kept], columns.bins)
     dropped = [{"reason": f"without a value in {joined(names)!r}", "n": int(n[~kept].sum())}]

@@ -65,6 +65,8 @@ def save_report(
             init=Parameter("init", method.init),
             extra_column=Parameter("extra_column", method.extra_column),
         )
+    if (X_test is None) != (y_test is None):
+        raise InputError("half_a_test", given=Parameter("X_test"), other=Parameter("y_test"))
     parts: list[tuple[Any, Any]] = [
         (as_table(X), np.asarray(y)),
         (None, None) if y_test is None else (as_table(X_test), np.asarray(y_test)),

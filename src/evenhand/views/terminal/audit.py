@@ -133,7 +133,8 @@ def _say_other_labels(screen: Screen, report: dict[str, Any]) -> None:
         option = screen.spell(Parameter("na", words))
         screen.say(
             f"If {named} in {column} means that there is no outcome, {option} leaves these rows "
-            "out.",
+            f"out; it replaces the usual words, so name those that are in the table as well, as in "
+            f"{screen.spell(Parameter('na', 'NA'))}.",
             "bold yellow",
         )
     for same in report["alike_labels"]:
