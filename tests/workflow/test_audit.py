@@ -461,7 +461,7 @@ class TestOtherLabels:
         args = [*ROLES, "--favourable", "yes"]
         shown = words(run("audit", self.frame("no", word), *args, code=0).stdout)
         option = f"--na {shlex.quote(word)}"
-        told = f"If {word!r} in y means that there is no outcome, {option} leaves these rows out."
+        told = f"If {word!r} in y means that there is no outcome, {option} leaves these rows out;"
         assert told in shown
         left = run("audit", self.frame("no", word), *args, "--na", word, "--json", code=0)
         assert json.loads(left.stdout)["n_rows_compared"] == 160

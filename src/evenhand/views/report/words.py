@@ -20,6 +20,7 @@ from evenhand.views.formats import (
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
 from evenhand.views.targets import words_of
+from evenhand.workflow.summary import target_of
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -138,6 +139,15 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     return f"{groups}, {words.demand(level)} ({goal})."
 
 
+def _compared(summary: dict[str, Any]) -> str:
+    """Name what is compared with the target: of several rates one figure, the worst of them."""
+    words, levels = words_of(summary), {t.level for t in target_of(summary).components}
+    if len(target_of(summary).components) == 1:
+        return words.name
+    scale = ", each counted on the scale of the strictest target," * (len(levels) > 1)
+    return f"worst {words.name}{scale}"
+
+
 def reached_sentences(
     summary: dict[str, Any],
     rows: str,
@@ -160,13 +170,14 @@ def reached_sentences(
     if unsure:
         start += sure_words(summary)
         first = (
-            f"the {words.name} is {words.text(rate, tau)} {where}, and can be relied on to be "
-            f"{words.text(got['bound'], tau)} or {words.better}; the target is {words.level(tau)}"
+            f"the {_compared(summary)} is {words.text(rate, tau)} {where}, and can be relied on to "
+            f"be {words.text(got['bound'], tau)} or {words.better}; the target is "
+            f"{words.level(tau)}"
         )
     elif rate is None:
         first = f"no model with a {words.name} was found {where}"
     else:
-        first = f"a {words.name} of {words.text(rate, tau)} {where}"
+        first = f"a {_compared(summary)} of {words.text(rate, tau)} {where}"
     state, badge = _verdict(summary, test, unsure)
     return {
         "start": start,
@@ -216,9 +227,9 @@ def _on_test_rows(
         tested = any(part["key"] == "test" for part in summary["parts"])
         return "." if tested else ". There were no test rows, so this is all that is known."
     if test["ratio"] is None:
-        return f"; on the {rows} test rows the {words.name} cannot be computed."
+        return f"; on the {rows} test rows the {_compared(summary)} cannot be computed."
     ratio = words.text(test["ratio"], summary["tau"])
-    text = f"; on {rows} test rows the {words.name} is {ratio}" if unsure else ""
+    text = f"; on {rows} test rows the {_compared(summary)} is {ratio}" if unsure else ""
     text = text or f", {ratio} on {rows} test rows"
     if not test["reached"]:
         return f"{text} – {words.missed} the target there."
@@ -276,7 +287,7 @@ def _has_value(summary: dict[str, Any], figure: dict[str, Any]) -> str:
     words, value = words_of(summary), figure["ratio"]
     if value is None:
         return f"has no {words.name}"
-    return f"has a {words.name} of {words.text(value, summary['tau'])}"
+    return f"has a {_compared(summary)} of {words.text(value, summary['tau'])}"
 
 
 def small_groups_sentence(summary: dict[str, Any]) -> str:
