@@ -136,7 +136,7 @@ REFUSED = {
         ["--tau", "0.8", "--tau", "0.9"],
         "--tau 0.8 --tau 0.9 for --notion statistical_parity; give one",
     ),
-    "no such notion": (GOOD, ["--notion", "justice"], "--notion justice; use one of"),
+    "no such notion": (GOOD, ["--notion", "justice"], "justice is not a known notion"),
     "test size 1": (GOOD, ["--test-size", "1"], "--test-size 1; give a share"),
     "test and test size": (
         GOOD, ["--test", "t.csv", "--test-size", "0.3"], "--test and --test-size: give a file",
@@ -178,9 +178,9 @@ REFUSED = {
         "2 sensitive columns; say which has them",
     ),
     "bins of another": (GOOD, ["--bins", "a=2"], "for column 'a', which is not sensitive"),
-    "bins twice": (GOOD, ["--bins", "3", "--bins", "g=2"], "say once for each column"),
+    "bins twice": (GOOD, ["--bins", "3", "--bins", "g=2"], "give each column once"),
     "bins of text": (GOOD, ["--bins", "2"], "'g' has bins, and the value '.', which is no number"),
-    "bins of words": (GOOD, ["--bins", "young"], "--bins 'young'; give a number"),
+    "bins of words": (GOOD, ["--bins", "young"], "--bins 'young' cannot be read; give a number"),
     "delimiter of two": (GOOD, ["--delimiter", "::"], "give one character, or tab"),
     "bad delta": (GOOD, ["--confidence", "certified", "--delta", "2"], "--delta must be a float"),
     "no folder": (GOOD, ["-o", "nowhere/m.model"], "no folder nowhere"),
@@ -757,7 +757,10 @@ class TestWordsOfOptions:
         ("options", "message"),
         [
             (["--method", "magic"], "--method magic is not known; use one of 'evenhand', "),
-            (["--notion", "justice"], "--notion justice; use one of 'statistical_parity', "),
+            (
+                ["--notion", "justice"],
+                "--notion justice is not a known notion; use one of 'statistical_parity', ",
+            ),
             (["--jobs", "0"], "--jobs 0; give a number of jobs at a time, or -1"),
         ],
     )
