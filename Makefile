@@ -4,9 +4,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CONTEST ?= build/contest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-all lint format types docs bench track picture peers holds methods reproduce clean
+.PHONY: demo test test-all lint format types docs bench track picture peers vendor holds methods reproduce stale clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -34,6 +35,7 @@ docs: $(VENV)/.docs
 # A bar that is missed is printed and does not stop the others.
 bench: $(VENV)/.bench
 	-$(BIN)/python benchmarks/quality.py
+	-$(BIN)/python benchmarks/contest_quality.py --cache $(CONTEST)
 	$(BIN)/python benchmarks/speed.py
 	-$(BIN)/python benchmarks/oracle.py
 	-$(BIN)/python benchmarks/contest.py
@@ -47,8 +49,14 @@ track: $(VENV)/.track
 picture: $(VENV)/.bench
 	$(BIN)/python benchmarks/frontier.py
 
+# Fits of the contest that are in CONTEST already are not run again.
 peers: $(VENV)/.peers
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/contest_quality.py --cache $(CONTEST) --page docs/contest.md $(PEERS_ARGS)
+
+# What a machine without a package index needs beside NumPy, SciPy, scikit-learn and pandas.
+vendor: $(VENV)/.peers
+	$(BIN)/python benchmarks/contest_vendor.py $(CONTEST)/vendor
+	$(BIN)/python benchmarks/contest_quality.py --fetch --cache $(CONTEST) --data-home $(CONTEST)/data
 
 holds: $(VENV)/.peers
 	$(BIN)/python benchmarks/holds.py $(HOLDS_ARGS)
@@ -58,6 +66,10 @@ methods: $(VENV)/.demo
 
 reproduce: $(VENV)/.paper
 	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)
+
+# Pages whose figures are older than the code they measure; none at a release.
+stale:
+	@$(PYTHON) tools/stale.py
 
 clean:
 	rm -rf $(VENV) docs/_build docs/api build dist

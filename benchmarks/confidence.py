@@ -8,7 +8,7 @@ groups, numbers and codes, clear and noisy labels), fits each once and measures 
 be chosen on 60,000 new rows of the same generator. It prints, for the points that are chosen at
 some margins, how often their true ratio reaches τ and by how many standard errors the ratio on the
 fitted rows is better than the true one: what choosing adds
-(``evenhand.frontier.bounds.CHOSEN``). Then it compares rules without a margin: the frontier's
+(``evenhand.statistics.bounds.CHOSEN``). Then it compares rules without a margin: the frontier's
 (the most accurate point of all that reaches τ), the one before it (points whose rates are surely
 fair first), and points whose rate may be due to chance.
 
@@ -31,8 +31,8 @@ from sklearn.base import clone
 from evenhand import FairClassifier, datasets
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES, Rate, overall_accuracy
-from evenhand.frontier.bounds import margin_of
 from evenhand.frontier.held_out import candidates, count_points
+from evenhand.statistics.bounds import margin_of
 
 RATE = RATES["selection_rate"]
 NEW_ROWS, TAUS = 60_000, (0.7, 0.8, 0.9)

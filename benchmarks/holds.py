@@ -54,9 +54,11 @@ SELECTIONS = {
 RIVALS = ("exponentiated_gradient", "grid_search", "oxonfair")
 TAUS = (0.8, 0.9)
 DELTA = SELECTIONS["certified"]["delta"]
+# What certificates must reach on Adult: how often, and at how much less accuracy at the most.
+MUST = {0.8: (0.99, 0.0035), 0.9: (0.45, 0.006)}
 COLUMNS = ["run", "method", "tau", "accuracy", "rate", "feasible", "bound", "needed", "seconds"]
-# Tables of the study are seeded from 1000 on: the first 40 chose the share that is held out. That
-# of the truth is none of them.
+# Tables of the study are seeded from 1000 on; the share that is held out was chosen on others. The
+# truth is none of them.
 FIRST_TABLE, TRUTH_SEED = 1000, 10**6
 
 
@@ -78,7 +80,10 @@ def fit_selection(name, seed, X, y, z):
     for model in models:
         about = {"method": name, "tau": model.tau, "feasible": model.feasible_, "seconds": seconds}
         if model.guarantee_ is not None:
-            about |= {"bound": model.guarantee_.bound, "needed": model.guarantee_.rows_needed}
+            needed, held = model.guarantee_.rows_needed, model.held_out_
+            if needed is not None:  # in all, with those fitted to
+                needed = round(needed * (1 + held.n_fitted / held.n_rows))
+            about |= {"bound": model.guarantee_.bound, "needed": needed}
         yield model, about
 
 
@@ -236,16 +241,18 @@ def must_reach(name, table, lines):
             else:
                 lines.append(f"- no table certifies τ = {tau:g}.")
     if name == "adult":
-        certified = certified[certified["tau"] == TAUS[0]]
-        train = table[(table["method"] == "confidence=None") & (table["tau"] == TAUS[0])]
-        often = certified["feasible"].astype(bool).mean()
-        loss = train["accuracy"].mean() - certified["accuracy"].mean()
-        good = bool(often >= 0.9 and loss <= 0.01)
-        lines.append(
-            f"- at τ = {TAUS[0]:g}, {often:.1%} of the runs certify, at least 90% must, at "
-            f"{loss:.4f} less accuracy than `confidence=None`, at most 0.01: "
-            f"{'ok' if good else 'MISSED'}."
-        )
+        for tau, (least, most) in MUST.items():
+            part = table[table["tau"] == tau].set_index("method")
+            often = part.loc[["certified"], "feasible"].astype(bool).mean()
+            accuracy = [part.loc[[m], "accuracy"].mean() for m in ("confidence=None", "certified")]
+            loss = accuracy[0] - accuracy[1]
+            reached = bool(often >= least and loss <= most)
+            good &= reached
+            lines.append(
+                f"- at τ = {tau:g}, {often:.1%} of the runs certify, at least {least:.0%} must, at "
+                f"{loss:.4f} less accuracy than `confidence=None`, at most {most:g}: "
+                f"{'ok' if reached else 'MISSED'}."
+            )
     for tau in TAUS:
         part = table[(table["method"] == "certified") & (table["tau"] == tau)]
         failed = part[~part["feasible"].astype(bool)]

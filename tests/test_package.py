@@ -26,6 +26,7 @@ LAYERS = [
     "_sklearn",
     "datasets",
     "engines",
+    "statistics",
     "frontier",
     "models",
     "tables",

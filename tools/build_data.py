@@ -14,7 +14,7 @@ import lzma
 import sys
 from pathlib import Path
 
-from evenhand.datasets import DATASETS
+from evenhand.datasets import DATASETS, Dataset
 from evenhand.datasets._fetch import read_member
 
 FOLDER = Path(__file__).parents[1] / "src/evenhand/datasets"
@@ -130,12 +130,45 @@ def table(name: str, path: Path, output: Path | None = None) -> None:
     print(f"{output}: {text.count(chr(10)) - 1} rows, {len(packed)} bytes")
 
 
+def facts(record: Dataset) -> str:
+    """Write a datasheet's first part, all that its record says."""
+    archive = record.archive
+    members = " and ".join(f"`{m.rsplit('/', 1)[-1]}`" for m in archive.members)
+    rows = {
+        "What": record.what,
+        "Rows": f"{record.rows:,}",
+        "Creators": record.creators,
+        "Published by": record.publisher,
+        "Licence": record.licence,
+        "Attribution": record.attribution,
+        "Changes": record.changes,
+        "Taken from": f"{members} in `{archive.file}` ({archive.project} {archive.version} in "
+        f"the Python package index, sha256 `{archive.sha256}`)",
+    }
+    if record.table_sha256:
+        rows["Reduced table"] = f"sha256 `{record.table_sha256}`"
+        rows["OpenML"] = f"data_id {record.openml}" if record.openml else "not there in this form"
+    lines = [f"# Datasheet: {record.title}", "", "| | |", "|---|---|"]
+    lines += [f"| {key} | {value} |" for key, value in rows.items()]
+    lines += ["", "## In evenhand", ""]
+    lines += [f"- **Loader**: `{record.loader}`"]
+    lines += [f"- **Label**: `{record.label}`; favourable outcome `{record.favourable}` "]
+    lines[-1] += f"(1 in `target`): {record.outcome}."
+    for kind, s in zip(("Sensitive attribute", "Or"), record.sensitive, strict=False):
+        lines += [f"- **{kind}**: `{s.name}` (`{s.groups[0]}`, `{s.groups[1]}`)."]
+    lines += [f"- **Inputs**: {', '.join(f'`{c}`' for c in record.numbers)} (numbers)"]
+    named = ", ".join(f"`{c}`" for c in record.categories)
+    lines[-1] += f"; {named} (categories)." if named else "."
+    lines += [f"- **Left out, `{column}`**: {why}." for column, why in record.left_out.items()]
+    return "\n".join(lines) + "\n"
+
+
 def datasheets() -> None:
     """Write each record's facts into its datasheet; the notes stay."""
     for record in DATASETS.values():
         sheet = FOLDER / f"{record.name}.md"
         notes = sheet.read_text(encoding="utf-8").partition("\n## Notes\n")[2]
-        sheet.write_text(f"{record.facts()}\n## Notes\n{notes}", encoding="utf-8")
+        sheet.write_text(f"{facts(record)}\n## Notes\n{notes}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -346,7 +346,6 @@ def fit_boosted(rng, log):
     y, z = named(rng, y), named(rng, z)
     params = settings(rng, y, few=True) | {
         "n_folds": int(pick(rng, [2, 3])),
-        "interactions": bool(rng.integers(2)),
         "booster": DecisionTreeClassifier(max_depth=2),
         "classifier": FairClassifier(method=Method(max_iter=8, n_iterates=5)),
     }
@@ -362,7 +361,7 @@ def fit_boosted(rng, log):
     check_frontier(model, None)
     for aimed in (model, model.at(float(rng.uniform(0.05, 1)))):
         check_target(aimed)
-        seen = aimed.classifier_.predict(aimed._columns.scale(aimed.columns_))
+        seen = aimed.classifier_.predict(aimed.maker_.scale(aimed.columns_))
         if weight is None:  # rows without weight have no columns
             check_figures(aimed.classifier_, y, z, weight, seen)
     if rng.random() < 0.3:

@@ -49,7 +49,7 @@ MODULES = {
         CUTS,
         "",
     ),
-    "bounds": ("frontier/bounds.py", "frontier/test_selection.py", ""),
+    "bounds": ("statistics/bounds.py", "frontier/test_selection.py", ""),
     "choice": ("frontier/choice.py", "frontier/test_selection.py", ""),
     "held_out": ("frontier/held_out.py", "frontier/test_selection.py models/test_labels.py", ""),
     "archive": ("persist/archive.py", "persist", ""),

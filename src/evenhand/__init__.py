@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evenhand.models.classifier import FairClassifier, FairnessWarning, FavourableLabelWarning
     from evenhand.models.method import Method
     from evenhand.persist.model_file import load_model, save_model
+    from evenhand.statistics.intervals import difference_interval, ratio_interval
     from evenhand.tables.encoder import TableEncoder
     from evenhand.tables.pipeline import fair_pipeline
     from evenhand.views.plots import FrontierDisplay, GroupRatesDisplay
@@ -36,7 +37,9 @@ _HOME = {
     "TableEncoder": "tables.encoder",
     "fair_pipeline": "tables.pipeline",
     "group_codes": "core.groups",
+    "difference_interval": "statistics.intervals",
     "load_model": "persist.model_file",
+    "ratio_interval": "statistics.intervals",
     "save_model": "persist.model_file",
     "save_report": "views.report",
     "show_versions": "_extras",
@@ -56,6 +59,7 @@ __all__ = [
     "TableEncoder",
     "accuracy_difference",
     "accuracy_ratio",
+    "difference_interval",
     "equalized_odds_difference",
     "equalized_odds_ratio",
     "fair_pipeline",
@@ -75,6 +79,7 @@ __all__ = [
     "negative_predictive_value_ratio",
     "positive_predictive_value_difference",
     "positive_predictive_value_ratio",
+    "ratio_interval",
     "save_model",
     "save_report",
     "show_versions",

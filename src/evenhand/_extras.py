@@ -11,22 +11,8 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 _PACKAGES = (
-    "evenhand",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "joblib",
-    "threadpoolctl",
-    "typer",
-    "rich",
-    "matplotlib",
-    "numba",
-    "torch",
-    "dask",
-    "cvxpy",
-    "fairlearn",
-    "oxonfair",
+    *("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "joblib", "threadpoolctl", "typer"),
+    *("rich", "matplotlib", "numba", "torch", "dask", "cvxpy", "fairlearn", "oxonfair"),
 )
 
 

@@ -6,6 +6,8 @@ versions that have it.
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from evenhand._extras import package_version
 from evenhand.core.errors import InputError, Parameter, Spelling
 
@@ -33,6 +35,7 @@ __all__ = [
     "Options",
     "ParameterError",
     "StrOptions",
+    "boosted_trees",
     "check_sample_weight",
     "safe_indexing",
 ]
@@ -67,3 +70,23 @@ class ChecksParameters:
                     owner=owner,
                     value=value,
                 ) from None
+
+
+def boosted_trees(model: Any) -> tuple[Any, Any, Any, dict[int, Any]]:
+    """Give what a fitted HistGradientBoostingClassifier is made of.
+
+    Trees, a list for each round; what every row begins with; the column of X that each of the
+    trees' features is, categories being first; and the categories that a column's numbers are.
+    """
+    names = ("_preprocessor", "_predictors", "_baseline_prediction")
+    preprocessor, *trees = (getattr(model, name) for name in names)
+    if preprocessor is None:
+        return *trees, np.arange(model.n_features_in_), {}
+    is_category = model.is_categorical_
+    columns = np.concatenate([np.flatnonzero(is_category), np.flatnonzero(~is_category)])
+    known = {}
+    by_column = preprocessor.named_transformers_["encoder"].categories_
+    for column, values in zip(columns, by_column, strict=False):
+        present = values[~np.isnan(values)]
+        known[int(column)] = present.astype(np.intp)
+    return *trees, columns, known

@@ -126,6 +126,17 @@ def test_dask_gives_the_model_of_a_training_in_memory(options, tmp_path, here):
     assert_alike(*trained(people(), tmp_path, *options, "--test-size", "0"))
 
 
+def test_a_group_called_as_rows_without_one(tmp_path, here):
+    frame = people()
+    frame.loc[:50, "sex"] = "(missing)"
+    frame.loc[300:350, "sex"] = None
+    files = in_files(frame, tmp_path / "data")
+    options = [*ROLES, "--missing-groups", "group", "--dask", "-o", tmp_path / "x.model"]
+    refused = run("train", files, *options)
+    assert refused.exit_code == 1
+    assert "column 'sex' has the value '(missing)'" in refused.stderr
+
+
 @pytest.mark.parametrize("column", ["sex", "wave"])
 def test_rows_without_a_group_or_a_label(column, tmp_path, here):
     frame = people()

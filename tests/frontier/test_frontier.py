@@ -161,6 +161,7 @@ def test_frame_has_groups_by_name():
         "cut",
         "accuracy",
         "rate",
+        "below_constant",
         "selection_rate[a]",
         "selection_rate[b]",
     ]

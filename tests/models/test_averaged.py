@@ -72,7 +72,7 @@ def test_exponentiated_gradient_alone_comes_close():
         found = _answers(points.accuracy, spare)
         assert len(found) < len(points) / 4
         gap = exact(points.accuracy[found], spare[found]).fun - exact(points.accuracy, spare).fun
-        assert gap < 1e-6
+        assert gap < 1e-5
 
 
 @pytest.mark.parametrize("groups", [2, 3])
@@ -190,7 +190,7 @@ def test_refusals():
 
 
 def test_a_target_out_of_reach_gives_the_fairest_point():
-    model, X, y, z = fit(400, max_iter=1, n_iterates=1, cut=False)
+    model, X, y, z = fit(400, max_iter=1, n_iterates=1, cut=False, candidates="solver")
     with warns("target_missed", tau=("tau", 0.99)):
         mixed = model.averaged(0.99)
     assert not mixed.feasible_
@@ -206,7 +206,8 @@ def test_a_target_that_cannot_be_relied_on_is_not_feasible():
     X = rng.normal(size=(3000, 4))
     X[:, 0] -= 0.8 * (z == "south")
     y = X @ [1, 0.5, -0.5, 0.2] + rng.normal(size=3000) > 0
-    model = fair(max_iter=40, random_state=0).fit(X, y, sensitive_features=z)
+    model = fair(max_iter=40, random_state=0, candidates="solver", metric="none", alpha=0.03)
+    model.fit(X, y, sensitive_features=z)
     with warns("target_missed", nearest="nearest_rate"):
         mixed = model.averaged(0.99)
     assert mixed.rate_ >= 0.99

@@ -26,14 +26,17 @@ from threadpoolctl import threadpool_limits
 
 from evenhand import FairBoostedClassifier, FairClassifier, FairnessWarning, FrontierDisplay
 from evenhand.core.metrics import group_counts
+from evenhand.core.notions import find_notion
 from evenhand.core.rates import RATES
 from evenhand.frontier.splits import split_folds, split_rows
 from evenhand.models.boosted_columns import (
     BoostedColumns,
-    FoldModels,
     deal_folds,
+    default_booster,
     probability_columns,
+    rule_weights,
 )
+from evenhand.models.directions import walk_to_parity
 
 QUICK = HistGradientBoostingClassifier(max_iter=5, learning_rate=0.3, max_leaf_nodes=6, max_bins=31)
 ENGINE = fair(max_iter=40)
@@ -73,7 +76,7 @@ def expected_failures(estimator):
             sensitive_features=AboveMedian(),
             booster=QUICK,
             n_folds=2,
-            classifier=fair(max_iter=20),
+            classifier=fair(),
         )
     ],
     expected_failed_checks=expected_failures,
@@ -115,10 +118,20 @@ def table(n=600):
     return frame, y, z
 
 
+@pytest.fixture
+def without_directions(monkeypatch):
+    """Fits whose candidates are the engine's own alone."""
+    monkeypatch.setattr(BoostedColumns, "directions", lambda *_: None)
+
+
 class TestColumns:
     def test_are_what_the_names_say(self, data, fitted):
-        assert fitted.column_names_ == ["label logit", "label probability", "group probability[1]"]
-        score, p, q = fitted.columns_.T
+        assert fitted.column_names_ == [
+            *("label logit", "label probability"),
+            *("group probability[1]", "both probabilities[1]"),
+        ]
+        score, p, q, both = fitted.columns_.T
+        assert (both <= np.minimum(p, q) + 1e-12).all()
         np.testing.assert_allclose(score, np.log(p / (1 - p)))
         _, y, z = data
         for probability, truth in ((p, y), (q, z)):
@@ -129,11 +142,14 @@ class TestColumns:
         X, y, z = data
         for k, models in enumerate(fitted.models_):
             held, kept = fitted.folds_ == k, fitted.folds_ != k
-            for model, target, column in zip(models, (y, z), (1, 2), strict=True):
-                again = clone(model).fit(X[kept], target[kept])
-                np.testing.assert_array_equal(
-                    again.predict_proba(X[held])[:, 1], fitted.columns_[held, column]
-                )
+            p = clone(models.label.model).fit(X[kept], y[kept]).predict_proba(X[held])[:, 1]
+            np.testing.assert_allclose(p, fitted.columns_[held, 1], rtol=1e-14)
+            no, yes = (
+                clone(model.model).fit(X[of], z[of]).predict_proba(X[held])[:, 1]
+                for model, of in zip(models.groups, (kept & (y == 0), kept & (y == 1)), strict=True)
+            )
+            np.testing.assert_allclose(p * yes, fitted.columns_[held, 3])
+            np.testing.assert_allclose((1 - p) * no + p * yes, fitted.columns_[held, 2])
 
     @pytest.mark.parametrize("row", [0, 137, 599])
     def test_a_rows_own_label_has_no_say(self, data, fitted, row, monkeypatch):
@@ -152,8 +168,9 @@ class TestColumns:
         new = make_problem(n=50, seed=1)[0]
         parts = []
         for models in fitted.models_:
-            p, q = (model.predict_proba(new)[:, 1] for model in models)
-            parts.append(np.column_stack([np.log(p / (1 - p)), p, q]))
+            p, no, yes = (m.model.predict_proba(new)[:, 1] for m in (models.label, *models.groups))
+            q = (1 - p) * no + p * yes
+            parts.append(np.column_stack([np.log(p / (1 - p)), p, q, p * yes]))
         mean = (np.mean(parts, axis=0) - fitted.columns_.mean(0)) / fitted.columns_.std(0)
         np.testing.assert_allclose(fitted.columns(new), mean)
         scores = [
@@ -161,34 +178,124 @@ class TestColumns:
         ]
         np.testing.assert_allclose(fitted.decision_function(new), np.mean(scores, axis=0))
 
-    def test_the_engine_is_fair_classifier_on_them(self, data, fitted):
+    def test_the_engine_is_fair_classifier_on_them(self, data, without_directions):
         _, y, z = data
+        fitted = fit(*data)
         columns = StandardScaler().fit_transform(fitted.columns_)
         engine = clone(ENGINE).fit(columns, y, sensitive_features=z)
         np.testing.assert_array_equal(engine.coef_, fitted.classifier_.coef_)
         np.testing.assert_array_equal(engine.frontier_.rate, fitted.frontier_.rate)
         assert (fitted.rate_, fitted.accuracy_) == (engine.rate_, engine.accuracy_)
 
-    def test_interactions(self, data):
-        model = fit(*data, interactions=True)
-        assert model.column_names_[3:] == ["both probabilities[1]"]
-        np.testing.assert_array_equal(
-            model.columns_[:, 3], model.columns_[:, 1] * model.columns_[:, 2]
-        )
-
     def test_any_number_of_groups(self):
         rng = np.random.default_rng(0)
-        group = rng.dirichlet([1, 1, 1], 20)
-        label = rng.uniform(size=20)
-        label[0] = 0.0
-        columns = probability_columns(label, group[:, 1:], interactions=True)
-        np.testing.assert_array_equal(columns[:, 2:4], group[:, 1:])
-        np.testing.assert_array_equal(columns[:, 4:], label[:, None] * group[:, 1:])
+        joint = rng.dirichlet(np.ones(6), 20).reshape(20, 2, 3)
+        joint[0, 1] = 0.0
+        columns = probability_columns(joint)
+        np.testing.assert_allclose(columns[:, 1], joint[:, 1].sum(axis=1))
+        np.testing.assert_allclose(columns[:, 2:4], joint.sum(axis=1)[:, 1:])
+        np.testing.assert_array_equal(columns[:, 4:], joint[:, 1, 1:])
         assert np.isfinite(columns).all()
-        X, y, _ = make_problem(n=300)
-        z = rng.integers(0, 3, 300)
-        models = FoldModels(clone(QUICK).fit(X, y), clone(QUICK).fit(X, z))
-        assert boosted()._maker(0).from_models(models, X).shape == (300, 4)
+
+    def test_rules_are_linear_in_them(self):
+        rng = np.random.default_rng(1)
+        joint = rng.dirichlet(np.ones(6), 20).reshape(20, 2, 3)
+        rules = rng.standard_normal((4, 2, 3))
+        weights, intercept = rule_weights(rules)
+        scores = probability_columns(joint) @ weights.T + intercept
+        np.testing.assert_allclose(scores, np.einsum("iyj,kyj->ik", joint, rules))
+
+
+class TestJoint:
+    """What the joint model, its directions and the known group bring."""
+
+    def test_directions_reach_what_the_engine_misses(self, data):
+        X, y, z = data
+        found = fit(X, y, z, notion="equalized_odds", tau=0.9, confidence=None)
+        maker, n = found.maker_, len(found.trajectory_.iterates)
+        assert n > 150  # the engine keeps 41
+        # The first direction is the most accurate rule by the estimates: P(y=1 | x) > 1/2.
+        first = found.trajectory_.iterates[-120]
+        scores = maker.scale(found.columns_) @ first[:-1] + first[-1]
+        np.testing.assert_allclose(scores, 2 * found.columns_[:, 1] - 1, atol=1e-12)
+
+    def test_walks_reach_parity_of_right_estimates(self):
+        rng = np.random.default_rng(0)
+        u, v = rng.standard_normal((2, 30_000))
+        p, q = 1 / (1 + np.exp(-1.5 * u - v)), 1 / (1 + np.exp(-2 * u))
+        joint = np.stack([1 - p, p], axis=1)[:, :, None] * np.stack([1 - q, q], axis=1)[:, None]
+        y, z = ((rng.uniform(size=30_000) < share).astype(int) for share in (p, q))
+        rate = find_notion("equalized_odds", 2, 0.8).rate
+        best = []
+        for rule in walk_to_parity(joint, y, z, None, rate):
+            answer = (joint * rule).sum(axis=(1, 2)) > 0
+            _, counts = group_counts(y, answer.astype(int), sensitive_features=z)
+            best.append((float(rate.ratio(counts)), np.mean(answer == y)))
+        plain, most = best[0], max(best)
+        assert plain[0] < 0.7
+        assert most[0] > 0.97
+        assert most[1] > plain[1] - 0.1
+
+    def test_group_cuts(self, data):
+        X, y, z = data
+        model = fit(X, y, z, group_cuts=True, confidence=None, tau=0.9)
+        assert model.needs_group
+        assert model.column_names_ == ["label logit", "label probability"]
+        answer = model.predict(X, sensitive_features=z)
+        assert model.score(X, y, sensitive_features=z) == np.mean(answer == y) > 0.6
+        with raises("group_needed"):
+            model.predict(X)
+        with raises("unknown_group", group=7):
+            model.predict(X, sensitive_features=np.full(600, 7))
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(sex=np.array(["f", "m"])[z])
+        inside = boosted(sensitive_features="sex", group_cuts=True, confidence=None, tau=0.9)
+        inside.fit(frame, y)
+        np.testing.assert_array_equal(inside.predict(frame), answer)
+        with pytest.raises(ValueError, match="two labels"):
+            fit(X, np.digitize(X[:, 0], [-0.5, 0.5]), z, group_cuts=True, confidence=None)
+        with raises("boosted_group_cuts", confidence=("confidence", 0.9)):
+            fit(X, y, z, group_cuts=True)
+
+    @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+    def test_more_than_two_labels(self, data):
+        X, _, z = data
+        y = np.array(["high", "low", "middle"])[np.digitize(X[:, 0] + 0.5 * X[:, 1], [-0.4, 0.4])]
+        model = fit(X, y, z, tau=0.5)
+        assert model.predict_proba(X).shape == (600, 3)
+        assert model.score(X, y) > 0.6
+        assert model.column_names_[:2] == ["label logit[low]", "label logit[middle]"]
+        label, group = model.estimates(X)
+        np.testing.assert_allclose(label.sum(axis=1), 1)
+        np.testing.assert_allclose(group.sum(axis=1), 1)
+
+    @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+    def test_other_boosters(self, data, library):
+        module = pytest.importorskip(library)
+        frame, y, z = table()
+        frame = frame.drop(columns="sex")
+        if library == "lightgbm":
+            booster = module.LGBMClassifier(n_estimators=40, early_stopping_round=5, verbosity=-1)
+        else:
+            booster = module.XGBClassifier(n_estimators=40, early_stopping_rounds=5)
+        model = fit(frame, y, z, booster=booster, n_folds=2)
+        assert model.score(frame, y) > 0.6
+        assert type(booster).__name__ in model.booster_
+        np.testing.assert_array_equal(fit(frame, y, z, booster=booster, n_folds=2).columns_,
+                                      model.columns_)  # fmt: skip
+
+    def test_probabilities_that_are_no_numbers_are_the_boosters(self, data):
+        class Broken(DecisionTreeClassifier):
+            def predict_proba(self, X):
+                return np.full((len(X), 2), np.nan)
+
+        with raises("infinite_probabilities", booster="Broken"):
+            fit(*data, booster=Broken())
+
+    def test_the_default_is_lightgbm_where_it_is_installed(self, monkeypatch):
+        there = pytest.importorskip("lightgbm")
+        assert isinstance(default_booster(), there.LGBMClassifier)
+        monkeypatch.setattr("evenhand.models.boosted_columns.find_spec", lambda name: None)
+        assert isinstance(default_booster(), HistGradientBoostingClassifier)
 
 
 class TestFolds:
@@ -291,7 +398,7 @@ class TestContract:
 
     @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
     def test_false_discovery(self, data):
-        model = fit(*data, notion="false_discovery", tau=0.6, interactions=True)
+        model = fit(*data, notion="false_discovery", tau=0.6)
         assert model.frontier_.rate_name == model.classifier_.frontier_.rate_name
         assert "discovery" in model.frontier_.rate_name
 
@@ -379,7 +486,7 @@ class TestWeights:
         np.testing.assert_array_equal(a.columns_, b.columns_)
         np.testing.assert_array_equal(a.predict_proba(frame), b.predict_proba(frame))
 
-    def test_of_a_survey_are_the_engines(self, data):
+    def test_of_a_survey_are_the_engines(self, data, without_directions):
         X, y, z = data
         weight = np.random.default_rng(0).uniform(1, 50, 600)
         model = fit(X, y, z, sample_weight=weight, survey_weights=True, tau=0.5)
@@ -418,9 +525,9 @@ class TestScorers:
         for each in (model, clone(model)):
             each.fit(X, y, sensitive_features=z)
             assert each.scorers[0] is linear
-            assert each.column_names_[3:] == ["scorers[0]", "scorers[1]"]
-            np.testing.assert_array_equal(each.columns_[:, 3], linear.decision_function(X))
-            np.testing.assert_array_equal(each.columns_[:, 4], forest.predict_proba(X)[:, 1])
+            assert each.column_names_[4:] == ["scorers[0]", "scorers[1]"]
+            np.testing.assert_array_equal(each.columns_[:, 4], linear.decision_function(X))
+            np.testing.assert_array_equal(each.columns_[:, 5], forest.predict_proba(X)[:, 1])
             assert each.at(0.9).predict(X).shape == (600,)
         search = GridSearchCV(model, {"tau": [0.5]}, cv=2)
         search.set_params(estimator__sensitive_features=AboveMedian()).fit(X, y)
@@ -434,7 +541,7 @@ class TestScorers:
             warnings.simplefilter("error")
             model = fit(frame, y, z, scorers=(FrozenEstimator(scorer),))
             model.predict(frame)
-        np.testing.assert_array_equal(model.columns_[:, 3], scorer.decision_function(frame))
+        np.testing.assert_array_equal(model.columns_[:, 4], scorer.decision_function(frame))
 
     @pytest.mark.parametrize(
         ("scorer", "code"),
@@ -493,7 +600,7 @@ class TestBadInput:
     def test_other_parameters(self, data):
         with raises("invalid_parameter", parameter=("max_iter", ...), owner="Method"):
             fit(*data, classifier=fair(max_iter=0))
-        with raises("boosted_group_cuts"):
+        with raises("parameter_of_engine", parameter=("group_cuts", True)):
             fit(*data, classifier=FairClassifier(group_cuts=True))
         with raises("unknown_favourable_label", pos_label=("pos_label", 2)):
             fit(*data, pos_label=2)
@@ -517,8 +624,6 @@ class TestBadInput:
             fit(X, y, np.zeros(600))
         with pytest.raises(ValueError, match=r"600 distinct values; say with bins"):
             fit(X, y, X[:, 0])
-        with pytest.raises(ValueError, match="y has 3 classes"):
-            fit(X, np.arange(600) % 3, z)
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             fit(frame.drop(columns="sex"), y[:-1], z)
         with raises("unequal_lengths", n=599, n_rows=600):
@@ -549,22 +654,21 @@ def three_groups(n=600):
 
 
 class TestGroups:
-    @pytest.mark.parametrize("interactions", [False, True])
-    def test_several_and_a_small_one(self, interactions):
+    def test_several_and_a_small_one(self, without_directions):
         X, y, names, _ = three_groups()
-        model = fit(X, y, names, tau=0.7, interactions=interactions)
+        model = fit(X, y, names, tau=0.7)
         assert model.groups_.tolist() == ["a", "b", "c"]
         assert model.small_groups_ == {"few": 9}
         columns = ["label logit", "label probability", *(f"group probability[{g}]" for g in "bc")]
-        columns += [f"both probabilities[{g}]" for g in "bc"] * interactions
+        columns += [f"both probabilities[{g}]" for g in "bc"]
         assert model.column_names_ == columns
         # Rows of small groups count for the label, and have a guess among the others.
         for k, models in enumerate(model.models_):
             kept = model.folds_ != k
-            assert models.group.classes_.tolist() == [0, 1, 2]
-            again = clone(models.label).fit(X[kept], y[kept])
+            assert all(group.seen.tolist() == [0, 1, 2] for group in models.groups)
+            again = clone(models.label.model).fit(X[kept], y[kept])
             p = again.predict_proba(X[~kept])[:, 1]
-            np.testing.assert_array_equal(p, model.columns_[~kept, 1])
+            np.testing.assert_allclose(p, model.columns_[~kept, 1], rtol=1e-14)
         engine = clone(ENGINE).set_params(tau=0.7)
         engine.fit(model.scaler_.transform(model.columns_), y, sensitive_features=names)
         np.testing.assert_array_equal(engine.coef_, model.classifier_.coef_)
@@ -585,11 +689,11 @@ class TestGroups:
         assert "group probability[b & False]" in model.column_names_
 
     @pytest.mark.parametrize("bins", [3, [40, 60]])
-    def test_a_number_in_bins(self, bins):
+    def test_a_number_in_bins(self, bins, without_directions):
         X, y, _, age = three_groups()
         model = fit(X, y, age, bins=bins, tau=0.7)
         assert len(model.groups_) == 3
-        assert model.column_names_[2:] == [f"group probability[{g}]" for g in model.groups_[1:]]
+        assert model.column_names_[2:4] == [f"group probability[{g}]" for g in model.groups_[1:]]
         engine = clone(ENGINE).set_params(tau=0.7, bins=bins)
         engine.fit(model.scaler_.transform(model.columns_), y, sensitive_features=age)
         np.testing.assert_array_equal(engine.coef_, model.classifier_.coef_)
@@ -658,7 +762,7 @@ class TestSelection:
         assert not same_candidates(model, fit(X, changed, z, confidence="certified", tau=0.4))
 
     @pytest.mark.parametrize("name", ["holdout", "certified"])
-    @pytest.mark.parametrize("params", [{}, {"interactions": True}], ids=str)
+    @pytest.mark.parametrize("params", [{}], ids=str)
     @pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
     def test_held_out_rows_have_no_say_at_all(self, data, name, params, monkeypatch):
         X, y, z = (values.copy() for values in data)
@@ -689,11 +793,6 @@ class TestSelection:
             answers = columns @ w[:-1] + w[-1] > held.points.cut[i]
             _, counts = group_counts(y[out], answers, sensitive_features=z[out])
             np.testing.assert_array_equal(counts, held.counts[i])
-        engine = clone(ENGINE).set_params(tau=1e-6)
-        engine.fit(
-            model.scaler_.transform(model.columns_[~out]), y[~out], sensitive_features=z[~out]
-        )
-        np.testing.assert_array_equal(engine.frontier_.counts, model.frontier_.counts)
 
     def test_certificate(self, models):
         model = models["certified"]
@@ -759,7 +858,7 @@ class TestSelection:
         X, y, z = data
         scorer = LogisticRegression().fit(*make_problem(n=300, seed=5)[:2])
         model = fit(X, y, z, scorers=[scorer], **REGIMES["holdout"], tau=0.4)
-        np.testing.assert_allclose(model.columns_[:, 3], scorer.decision_function(X))
+        np.testing.assert_allclose(model.columns_[:, 4], scorer.decision_function(X))
 
     def test_weights(self, data):
         X, y, z = data
@@ -869,10 +968,9 @@ def small_tables(draw):
     st.sampled_from([0.3, 0.8, 1.0]),
     st.sampled_from(["statistical_parity", "equalized_odds", "false_discovery"]),
     st.sampled_from([None, 0]),
-    st.fixed_dictionaries({"interactions": st.booleans()}),
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_properties(table, tau, notion, favourable, columns):
+def test_properties(table, tau, notion, favourable):
     X, y, z, weight = table
     classes = np.unique(y)
     model = fit(
@@ -887,7 +985,6 @@ def test_properties(table, tau, notion, favourable, columns):
         booster=DecisionTreeClassifier(max_depth=2),
         classifier=fair(max_iter=8),
         pos_label=classes[-1 if favourable is None else favourable].item(),
-        **columns,
     )
     assert set(model.predict(X)) <= set(classes)
     proba = model.predict_proba(X)
@@ -896,7 +993,7 @@ def test_properties(table, tau, notion, favourable, columns):
     for at in (model, model.at(tau), model.at(0.5)):
         assert not at.feasible_ or at.rate_ >= at.tau
         # The point was chosen on the out-of-fold columns of the rows fitted to.
-        answer = at.classifier_.predict(at._columns.scale(at.columns_))
+        answer = at.classifier_.predict(at.maker_.scale(at.columns_))
         counts = group_counts(
             y, answer, sensitive_features=z, sample_weight=weight, pos_label=model.pos_label
         )[1]

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from helpers import make_problem, raises, warns
 from scipy.optimize import linprog
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +19,7 @@ from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.peers._base import ALIASES, SINGLE_RATES
 from evenhand.peers._celis import CelisClassifier
+from evenhand.peers._celis_shipped import combinations
 
 # A full tree gives each distinct row its own cell frequencies: the posteriors are exact.
 EXACT = DecisionTreeClassifier(random_state=0)
@@ -304,3 +306,104 @@ def test_adult_false_discovery():
     assert np.mean(predicted == split.y_test) > 0.76
     ratio = false_discovery_rate_ratio(split.y_test, predicted, sensitive_features=split.z_test)
     assert ratio > 0.7
+
+
+# As shipped in AIF360 ----------------------------------------------------------------------------
+
+
+def gaussian_rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(2, size=n)
+    X = rng.normal(size=(n, 3)) + np.outer(z, [1.0, 0.0, 0.5])
+    y = (X.sum(axis=1) + rng.normal(size=n) > 1).astype(int)
+    return X, y, z
+
+
+def shipped_model(notion="statistical_parity", tau=0.8):
+    X, y, z = gaussian_rows()
+    model = CelisClassifier.shipped(notion, tau, random_state=0)
+    return model.fit(X, y, sensitive_features=z), X, y, z
+
+
+def densities(X, y, z, at):
+    """Probability of each cell at some points, by the density of the joint Gaussian."""
+    V = np.column_stack([X, 2 * y - 1, z])
+    joint = multivariate_normal(V.mean(axis=0), np.cov(V, rowvar=False))
+    p = np.array(
+        [
+            joint.pdf(np.column_stack([at, np.full(len(at), s), np.full(len(at), j)]))
+            for j in (0, 1)
+            for s in (-1, 1)
+        ]
+    ).T
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_shipped_posteriors_are_those_of_one_gaussian():
+    model, X, y, z = shipped_model()
+    np.testing.assert_allclose(
+        model._gaussian.posterior(X[:50]), densities(X, y, z, X[:50]), rtol=1e-8, atol=1e-12
+    )
+
+
+def plain_descent(p, notion, a, b, share):
+    """The published descent, a number at a time, for points with cell probabilities p."""
+    y_1, z_j = p[:, 1] + p[:, 3], [p[:, 0] + p[:, 1], p[:, 2] + p[:, 3]]
+    if notion == "statistical_parity":
+        slopes, starts = [z_j[0] / (1 - share), z_j[1] / share], [i - 5.0 for i in range(1, 10)]
+    else:
+        false = [p[:, 0], p[:, 2]]
+        slopes = [false[j] - a * z_j[j] for j in (0, 1)]
+        slopes += [b * z_j[j] - false[j] for j in (0, 1)]
+        starts = [float(i) for i in range(1, 10)]
+    best, answer = np.inf, None
+    for start in starts:
+        m = [start] * len(slopes)
+        for k in range(1, 50):
+            t = y_1 - 0.5 + sum(m_i * s for m_i, s in zip(m, slopes, strict=True))
+            gradient = [np.mean(t * s / np.sqrt(t**2 + 1e-4)) for s in slopes]
+            if notion == "statistical_parity":
+                gradient = [
+                    g - b + (b - a) / 2 + (b - a) * m_i / (2 * np.sqrt(m_i**2 + 1e-4))
+                    for g, m_i in zip(gradient, m, strict=True)
+                ]
+            for i, g in enumerate(gradient):
+                m[i] -= g / k
+            t = y_1 - 0.5 + sum(m_i * s for m_i, s in zip(m, slopes, strict=True))
+            value = np.mean(np.abs(t))
+            if notion == "statistical_parity":
+                value += sum((b - a) * max(m_i, 0) - b * m_i for m_i in m)
+            if value < best:
+                best, answer = value, m  # the same list, which moves on
+    return np.array(answer), np.array(slopes)
+
+
+@pytest.mark.parametrize("notion", ["statistical_parity", "false_discovery"])
+def test_the_shipped_search_is_the_published_one(notion):
+    model, X, _, z = shipped_model(notion)
+    rate = SINGLE_RATES[notion]
+    points = model._gaussian.draw(np.random.RandomState(7))
+    found = combinations(model._gaussian, rate, z.mean(), 0.05, np.random.RandomState(7))
+    assert len(found) == 1
+    p, at = model._gaussian.posterior(points), model._gaussian.posterior(X)
+    m, _ = plain_descent(p, notion, 0.0, 0.01 / 0.05, z.mean())
+    _, slopes = plain_descent(at, notion, 0.0, 0.01 / 0.05, z.mean())
+    np.testing.assert_allclose(at @ found[0], at[:, 1] + at[:, 3] + m @ slopes, atol=1e-9)
+
+
+@pytest.mark.parametrize("notion", ["statistical_parity", "false_discovery"])
+def test_the_shipped_answer_predicts_what_it_was_measured_by(notion):
+    model, X, y, z = shipped_model(notion)
+    counts = group_counts(y, model.predict(X), sensitive_features=z)[1]
+    assert model.rate_ == pytest.approx(float(SINGLE_RATES[notion].ratio(counts)))
+    assert model.accuracy_ == pytest.approx((model.predict(X) == y).mean())
+    assert model.rate_ >= 0.6
+    assert model.at(0.95).rate_ >= 0.75
+    assert model.feasible_ == (model.rate_ >= 0.8)
+
+
+def test_the_shipped_search_knows_two_rates():
+    X, y, z = gaussian_rows(50)
+    model = CelisClassifier.shipped("equal_opportunity", 0.8)
+    with raises("shipped_notion", notion=Parameter("notion", "equal_opportunity")):
+        model.fit(X, y, sensitive_features=z)

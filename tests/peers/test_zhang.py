@@ -68,8 +68,8 @@ def test_gradients_of_all_layers_are_those_of_the_losses(hidden, odds):
 
     score, H = network.score(theta, X)
     here = guess(theta, adversary)
-    grad_p = network.gradient(theta, X, H, weight * (expit(score) - y) / len(y))
-    grad_a = network.gradient(theta, X, H, here.d_score)
+    slopes = np.stack([weight * (expit(score) - y) / len(y), here.d_score])
+    grad_p, grad_a = network.gradients(theta, X, H, slopes)
     np.testing.assert_allclose(grad_p, numeric_gradient(plain, theta), atol=1e-8)
     np.testing.assert_allclose(
         grad_a, numeric_gradient(lambda t: guess(t, adversary).loss, theta), atol=1e-8
@@ -279,3 +279,80 @@ def test_on_adult_it_reaches_what_its_counterparts_reach():
     accuracy, rate = np.mean(found, axis=0)
     assert accuracy > 0.825
     assert rate > 0.95
+
+
+# As shipped in AIF360 ----------------------------------------------------------------------------
+
+
+def test_dropout_has_the_gradient_of_what_is_kept():
+    X, y, _, weight, rng = batch()
+    network = Network(X.shape[1], 6)
+    theta = network.start(rng, "glorot")
+    kept = (rng.random((len(X), 6)) < 0.5) * 2.0
+
+    def loss(theta):
+        return log_loss(network.score(theta, X, kept)[0], y, weight)
+
+    score, H = network.score(theta, X, kept)
+    slopes = (weight * (expit(score) - y) / len(y))[None]
+    (found,) = network.gradients(theta, X, H, slopes, kept)
+    np.testing.assert_allclose(found, numeric_gradient(loss, theta), atol=1e-8)
+
+
+@pytest.mark.parametrize("hidden", [0, 200])
+def test_glorot_starts_with_offsets_at_zero_and_weights_within_its_bounds(hidden):
+    network = Network(10, hidden)
+    theta = network.start(np.random.default_rng(0), "glorot")
+    parts = network.parts
+    assert sum(part.stop - part.start for part in parts) == len(theta) == network.n_parameters
+    sizes = [(10, 200), None, (200, 1), None] if hidden else [(10, 1), None]
+    for part, size in zip(parts, sizes, strict=True):
+        if size is None:
+            assert not theta[part].any()
+        else:
+            most = np.sqrt(6 / sum(size))
+            assert 0.7 * most < np.abs(theta[part]).max() <= most
+
+
+def test_layers_are_projected_by_themselves(monkeypatch):
+    X, y, z = proxy_data(300)
+    steps = []
+
+    def spy(grad_p, grad_a, alpha):
+        steps.append((len(grad_p), modified(grad_p, grad_a, alpha) @ grad_a, grad_a @ grad_a))
+        return modified(grad_p, grad_a, alpha)
+
+    modified = _zhang.RULES["modified"]
+    monkeypatch.setitem(_zhang.RULES, "modified", spy)
+    model = ZhangClassifier.shipped(epochs=2, hidden=7, random_state=0)
+    model.fit(X, y, sensitive_features=z)
+    assert model.n_iter_ == 6
+    assert [n for n, _, _ in steps] == [14, 7, 7, 1] * 6
+    for _, inner, size in steps:
+        assert inner == pytest.approx(-0.1 * size, abs=1e-12)
+    assert len(model.adversary_) == 3 + 1 + 1  # one intercept, and the steepness
+
+
+def test_shipped_settings_are_the_published_ones():
+    model = ZhangClassifier.shipped(random_state=3)
+    found = model.get_params()
+    published = {"hidden": 200, "dropout": 0.2, "batch_size": 128, "alpha": 0.1, "epochs": 50}
+    assert {name: found[name] for name in published} == published
+    assert found["random_state"] == 3
+    rate = _zhang.RATE_SCHEDULES["stairs"]
+    assert [rate(t, 9999) for t in (1, 1000, 1001, 3000)] == [1, 1, 0.96, 0.96**2]
+    X, y, z = odds_data(1500)
+    z = np.random.default_rng(0).permutation(z)  # a group that has nothing to do with the label
+    fair = model.fit(X, y, sensitive_features=z)
+    assert (fair.predict(X) == y).mean() > 0.7
+    assert clone(model).get_params() == found
+
+
+def test_the_printed_adversary_knows_no_label_but_through_the_score():
+    X, y, z = odds_data(500)
+    sizes = [
+        len(ZhangClassifier("equalized_odds", label_intercept=own, epochs=1, min_steps=1)
+            .fit(X, y, sensitive_features=z).adversary_)
+        for own in (True, False)
+    ]  # fmt: skip
+    assert sizes == [6, 5]

@@ -65,17 +65,17 @@ def words(page):
 
 @pytest.fixture(scope="module")
 def certified():
-    return trained(table(), test=table(seed=1), confidence="certified", tau=0.6)
+    return trained(table(seed=3), test=table(seed=1), confidence="certified", tau=0.57)
 
 
-@pytest.mark.parametrize("tau", [None, 0.7, 0.8, 0.99])
+@pytest.mark.parametrize("tau", [None, 0.64, 0.7, 0.8, 0.99])
 def test_summary_has_the_certified_point(certified, tau, tmp_path, capsys):
     """Also after a move along the frontier, and after the file was read again."""
     save_model(certified.model, tmp_path / "a.model", facts=certified.facts)
     saved = load_model(tmp_path / "a.model")
     saved = saved if tau is None else moved(saved, tau)
     summary = summarise(saved)
-    assert summary["saved"]["counts"]["train"] == predicted(saved, table())
+    assert summary["saved"]["counts"]["train"] == predicted(saved, table(seed=3))
     test = summary["saved"]["counts"]["test"]
     assert test == predicted(saved, table(seed=1))
     shares = [100 * (g[0][1] + g[1][1]) / np.sum(g) for g in test]
@@ -89,7 +89,7 @@ def test_summary_has_the_certified_point(certified, tau, tmp_path, capsys):
 def test_a_certified_point_may_be_off_the_frontier(certified):
     """Or the test above would show nothing."""
     model = certified.model[-1]
-    points = [model.at(t).point_ for t in (0.6, 0.7, 0.8)]
+    points = [moved(certified, t).model[-1].point_ for t in (0.57, 0.58, 0.63, 0.64)]
     on = set(zip(model.frontier_.iterate, model.frontier_.cut, strict=True))
     assert any((p.iterate, p.cut) not in on for p in points)
 

@@ -32,7 +32,7 @@ def test_a_file_predicts_as_when_it_was_saved(version, name, tmp_path):
     saved = load_model(FIXTURES / f"{version}-{name}.model")
     save_model(saved.model, tmp_path / "again", facts=saved.facts)
     for model in (saved.model, load_model(tmp_path / "again").model):
-        classifier = model[-1]
+        classifier = getattr(model[-1], "classifier_", model[-1])
         np.testing.assert_array_equal(classifier.coef_, said["coef"])
         np.testing.assert_array_equal(np.atleast_1d(classifier.intercept_), said["intercept"])
         np.testing.assert_array_equal(model.predict(rows), said["labels"])

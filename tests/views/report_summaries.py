@@ -268,6 +268,7 @@ DIFFERENCE = TargetWords(
     missed="above",
     passed="below",
     better="less",
+    worse="more",
     between="of the largest and the smallest",
     meaning="the highest group's rate less the lowest group's",
     demand=lambda level: f"at most {-level:g} apart",

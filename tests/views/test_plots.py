@@ -44,9 +44,10 @@ def close():
 
 def test_draws_the_frontier_and_the_chosen_point(model):
     display = FrontierDisplay.from_estimator(model)
-    np.testing.assert_array_equal(display.line_.get_xdata(), model.frontier_.rate)
-    np.testing.assert_array_equal(display.line_.get_ydata(), model.frontier_.accuracy)
-    text = display.ax_.get_legend().get_texts()[1].get_text()
+    sure = slice(model.frontier_.n_sure)  # the others are dotted
+    np.testing.assert_array_equal(display.line_.get_xdata(), model.frontier_.rate[sure])
+    np.testing.assert_array_equal(display.line_.get_ydata(), model.frontier_.accuracy[sure])
+    text = " ".join(t.get_text() for t in display.ax_.get_legend().get_texts())
     assert f"{model.accuracy_:.3f}" in text
     assert "statistical rate" in display.ax_.get_xlabel()
     assert any("0.7" in t.get_text() for t in display.ax_.texts)
@@ -243,6 +244,13 @@ class TestNotebook:
         assert f"{model.accuracy_:.4f}" in shown
         assert "✓ reached on the training data" in shown
         assert "<svg" not in FairClassifier()._repr_mimebundle_()["text/html"][:200]
+
+    def test_a_certificate_is_exact(self):
+        X, y, z = make_problem()
+        sure = FairClassifier(tau=0.3, confidence="certified", delta=0.2, random_state=0)
+        sure.fit(X, y, sensitive_features=z)
+        assert sure.guarantee_.certified
+        assert "in the population with confidence 0.8 by an exact test" in sure._repr_html_()
 
     def test_pipelines_and_boosting_show_the_same(self):
         X, y, z = make_problem()

@@ -16,13 +16,13 @@ from evenhand.core.targets import Target
 from evenhand.views.formats import fixed
 from evenhand.views.report import render
 from evenhand.views.report.drawings import nice_top, ticks
-from evenhand.views.report.figures import measure, page_data, ratio_limits
+from evenhand.views.report.figures import measure, page_data
 from evenhand.views.report.live import live, point_at
 from evenhand.views.report.page import clean
 from evenhand.views.report.words import date_words, describe
 from evenhand.views.targets import TARGET_WORDS
 from evenhand.views.terminal import show_frontier, show_point
-from evenhand.workflow.summary import rate_of
+from evenhand.workflow.summary import rate_of, verdict_of
 
 RATIO = TARGET_WORDS["ratio"]
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'{{7*7}}`"
@@ -169,10 +169,20 @@ def test_first_lines_say_which_answer_is_favourable(favourable, says):
 @pytest.mark.parametrize(
     ("feasible", "counts", "says", "badge"),
     [
-        (True, [(100, 50), (100, 49)], "0.980 on 400 test rows, where it reaches", "reached"),
+        (
+            True,
+            [(100, 50), (100, 49)],
+            "0.980 on 400 test rows, where the target is met",
+            "reached",
+        ),
         (True, [(100, 50), (100, 30)], "0.600 on 400 test rows – below the target", "missed on"),
         (False, [(100, 50), (100, 30)], "0.600 on 400 test rows – below", "Target not reached"),
-        (False, [(100, 50), (100, 49)], "above the target", "Target not reached on the training"),
+        (
+            False,
+            [(100, 50), (100, 49)],
+            "In the population τ = 0.8 holds",
+            "Target not reached on the training",
+        ),
         (True, [(100, 0), (100, 0)], "the ratio cannot be computed", "Target reached on the"),
     ],
 )
@@ -256,7 +266,7 @@ def test_a_missed_target_says_how_near_it_came():
     assert (
         "Not reached with a confidence of about 90%: the ratio is 0.989 on the training data, and "
         "can be relied on to be 0.862 or more; the target is 0.90; on 400 test rows the ratio is "
-        "0.990, where it reaches the target." in text
+        "0.990, where the target is met." in text
     )
     assert "! Target not reached with a confidence of about 90%" in text
     assert "its ratio in the population is 0.862 or more, which misses the target" in text
@@ -388,8 +398,6 @@ def test_figures_are_those_of_the_library(name, n_labels):
             shares = found["rates"][k]["rate"]
             wanted = part.per_group(counts)
             assert np.allclose(np.array(shares, dtype=float), wanted, equal_nan=True)
-        if found["interval"]:
-            assert 0 <= found["interval"][0] <= found["ratio"] <= found["interval"][1] <= 1
 
 
 def of_rates(*groups, rate="selection_rate", weighted=False):
@@ -399,67 +407,41 @@ def of_rates(*groups, rate="selection_rate", weighted=False):
     return measure(counts, Target(worst, 0.8), len(groups), weighted)
 
 
-def test_limits_of_a_ratio_by_hand():
-    """36 of 100 over 45 of 100; Wilson's limits of these are in scipy."""
-    (p, (low, high)), (q, (least, most)) = (
-        (n / 100, binomtest(n, 100).proportion_ci(0.95, method="wilson")) for n in (36, 45)
-    )
-    a = p * q
-    first = (a - np.sqrt(a**2 - low * most * (2 * p - low) * (2 * q - most))) / (
-        most * (2 * q - most)
-    )
-    last = (a + np.sqrt(a**2 - high * least * (2 * p - high) * (2 * q - least))) / (
-        least * (2 * q - least)
-    )
-    found = ratio_limits((p, (low, high)), (q, (least, most)))
-    assert found == pytest.approx((first, last))
-    assert found == pytest.approx((0.571, 1.119), abs=0.001)
-    assert of_rates((36, 100), (45, 100))["interval"] == pytest.approx((first, 1.0))
-    # The ratio the other way round has the limits the other way round.
-    other = ratio_limits((q, (least, most)), (p, (low, high)))
-    assert other == pytest.approx((1 / last, 1 / first))
-
-
 @pytest.mark.parametrize("groups", [((4, 4), (4, 4)), ((8, 8), (16, 16)), ((4, 4), (990, 1000))])
 def test_few_rows_that_are_all_alike_promise_nothing(groups):
     """Also where the small group is the highest: in the population it may be the lowest."""
-    found = of_rates(*groups)
-    assert found["ratio"] >= 0.99
-    assert found["interval"][0] < 0.7
-    assert found["interval"][1] == 1
     summary = made_up(n_points=3)
     summary["chosen"] = 0
     summary["points"][0]["counts"]["test"] = [[[0, 0], [n - p, p]] for p, n in groups]
+    verdict = verdict_of(summary)
+    assert verdict["value"] >= 0.99
+    assert verdict["at_least"] < 0.8
+    assert verdict["at_most"] == 1
+    assert (verdict["rows"], verdict["confidence"]) == ("test rows", 0.95)
     text = Page(render(summary)).text
-    assert "The target lies inside it, so another sample could fall on the other side." in text
-    assert "all of it above the target" not in text
+    assert "Whether τ = 0.8 holds in the population cannot be told from these rows" in text
 
 
-def test_a_small_group_between_the_others_widens_the_interval():
-    assert of_rates((500, 1000), (520, 1000))["interval"][0] > 0.8
-    assert of_rates((500, 1000), (2, 4), (520, 1000))["interval"][0] < 0.5
-
-
-def test_rates_of_0_have_an_interval():
-    low, high = of_rates((0, 20), (10, 20))["interval"]
-    assert low == 0
-    assert 0.2 < high < 0.6
-    error = of_rates((0, 9), (0, 9), rate="false_positive_rate")
-    assert (error["ratio"], error["interval"]) == (1.0, (0.0, 1.0))
-
-
-@pytest.mark.parametrize(("p", "q", "n"), [(0.97, 1.0, 12), (0.5, 0.6, 40), (0.03, 0.05, 200)])
-def test_the_interval_holds_the_ratio_of_the_population(p, q, n):
-    rng = np.random.default_rng(0)
-    drawn = zip(rng.binomial(n, p, 1500), rng.binomial(n, q, 1500), strict=True)
-    ends = [of_rates((int(a), n), (int(b), n))["interval"] for a, b in drawn if a or b]
-    held = np.mean([low <= p / q <= high for low, high in ends])
-    assert held > 0.94
+def test_the_population_is_shown_of_the_saved_model_on_test_rows_only():
+    summary = made_up(n_points=5)
+    model = page_data(summary)
+    chosen = model["chosen"]
+    shown = [
+        (i, key)
+        for i, point in enumerate(model["points"])
+        for key, figure in point["figures"].items()
+        if figure["population"]
+    ]
+    assert shown == [(chosen, "test")]
+    assert live(model, 0.8, "test")[0]["population"].endswith("each end with 95% confidence")
+    assert live(model, 0.8, "train")[0]["population"] == ""
+    assert page_data(made_up(parts=("train",)))["chosen"] is not None
+    assert verdict_of(made_up(parts=("train",))) is None
 
 
 @pytest.mark.parametrize(("top", "bottom"), [(0, 7), (7, 7), (3, 11), (250, 1000)])
-def test_wilson(top, bottom):
-    wanted = binomtest(top, bottom).proportion_ci(0.95, method="wilson")
+def test_intervals_of_groups(top, bottom):
+    wanted = binomtest(top, bottom).proportion_ci(0.95)
     interval, nothing = of_rates((top, bottom), (0, 0))["rates"][0]["interval"]
     assert interval == pytest.approx((wanted.low, wanted.high), abs=1e-12)
     assert nothing == [None, None]
@@ -613,7 +595,7 @@ def test_weighted_rows_have_no_intervals():
     model = page_data(clean(summary))
     texts, marks = live(model, 0.8, "test")
     assert texts["0.0.after"] != "–"
-    assert texts["0.0.after.span"] == texts["0.0.after.of"] == texts["ratio.interval"] == ""
+    assert texts["0.0.after.span"] == texts["0.0.after.of"] == texts["population"] == ""
     assert marks["0.0.after.bar"] == {"visibility": "hidden"}
     assert "no intervals are shown" in Page(render(summary)).text
 

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import raises
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
+import evenhand
 from evenhand.cli.app import app
 from evenhand.core.errors import Parameter
 from evenhand.core.groups import as_binary, group_codes, zero_one
-from evenhand.core.rates import RATES, wilson_interval
+from evenhand.core.rates import RATES
 from evenhand.core.targets import COMPARISONS, Target
 from evenhand.models.inputs import bin_names
 from evenhand.models.method import Method
@@ -204,10 +206,11 @@ class TestMissingLabels:
         assert re.search(r"accuracy 9[05].* 0.947 \? true positive", shown)
         # Everybody with the favourable prediction has a label, and this rate is of nobody else.
         assert re.search(r"positive predictive value 9[05].* 0.947 negative", shown)
-        assert "Fails the four-fifths rule: the ratio of the smallest to the largest selection" in (
-            shown
+        assert (
+            "The four-fifths rule is not met: the ratio of the smallest to the largest selection"
+            in (shown)
         )
-        assert "asses" not in shown
+        assert "is met" not in shown
 
     def test_labels_missing_by_chance(self, run):
         frame = rows(
@@ -375,14 +378,14 @@ class TestLabelsAloneForSomeRows:
         assert "depends on g: it is missing in 10.0% of the 100 rows of a and 60.0% of" in shown
         assert "1.000 ?" in shown
         assert "The four-fifths rule cannot be judged: too many rows have no y" in shown
-        assert "asses" not in shown
+        assert "is met" not in shown
 
     def test_it_does_not(self, run):
         found = run("audit", self.repaid(30, 30), *ROLES, code=0)
         assert "The rate is measured on 140 of 200 rows, which have a value in y" in words(
             found.stdout
         )
-        assert "Passes" in found.stdout
+        assert "rule is met" in found.stdout
         assert "depends" not in found.stdout
 
     def test_none_is_missing(self, run):
@@ -401,7 +404,7 @@ class TestLabelsAloneForSomeRows:
         assert found["judged"]
         shown = words(run("audit", frame, *ROLES).stdout)
         assert "But whatever the missing labels are, the ratio stays on its side of the" in shown
-        assert "Fails the four-fifths rule" in shown
+        assert "The four-fifths rule is not met" in shown
 
     def test_a_group_without_labels(self, run):
         found = json.loads(run("audit", self.repaid(0, 100), *ROLES, "--json", code=2).stdout)
@@ -503,7 +506,9 @@ class TestRatesAreWhatTheySay:
         assert found["accuracy"] == pytest.approx(170 / 200)
         each = found["rates"]["accuracy"]
         assert [g["value"] for g in each] == [0.9, 0.8]
-        assert (each[0]["low"], each[0]["high"]) == pytest.approx(wilson_interval(90, 100))
+        assert (each[0]["low"], each[0]["high"]) == pytest.approx(
+            tuple(binomtest(90, 100).proportion_ci(0.95))
+        )
         assert found["ratios"]["accuracy"] == pytest.approx(8 / 9)
         assert found["rows"]["accuracy"] == 200
         assert found["rates"]["true_positive_rate"][0]["value"] == 1
@@ -563,7 +568,7 @@ class TestSmallGroups:
         assert found["with_small_groups"] == {"ratio": 0.0, "passed": False}
         shown = words(run("audit", with_tiny(), *ROLES).stdout)
         assert "not compared, fewer than 30 rows: c (0 of 3 favourable)" in shown
-        assert "change the verdict: with them the ratio is 0.000, which fails" in shown
+        assert "change the verdict: with them the ratio is 0.000, and the rule is not met" in shown
 
     def test_audit_with_a_verdict_that_stays(self, run):
         shown = run("audit", with_tiny(), *ROLES, "--tau", "0.95", code=2).stdout
@@ -645,8 +650,12 @@ class TestPrivileged:
         to = found["ratios_to_privileged"]["selection_rate"]
         assert to == pytest.approx([1, 3, 1.5])
         shown = words(run("audit", frame, *ROLES, "--privileged", "a").stdout)
-        assert "Fails the four-fifths rule: the ratio of the smallest to the largest rate" in shown
-        assert "is 0.333. Divided by the rate of a: b 3.000, c 1.500." in shown
+        assert (
+            "The four-fifths rule is not met: the ratio of the smallest to the largest rate"
+            in shown
+        )
+        assert "largest rate is 0.333. In the population τ = 0.8 fails: the ratio is" in shown
+        assert "Divided by the rate of a: b 3.000, c 1.500." in shown
 
 
 class TestWords:
@@ -683,7 +692,7 @@ class TestWords:
         assert found["groups"] == ["below 9", "9 to 40", "from 40"]
 
     def test_a_ratio_that_is_none(self, capsys):
-        from evenhand.views.terminal.models import warn_of_test
+        from evenhand.views.terminal.models import say_test
         from evenhand.views.terminal.screen import Screen
 
         part = {"name": "selection_rate", "share": 1.0, "numerator": [[0, 1], [1, 1]]}
@@ -695,9 +704,10 @@ class TestWords:
             "tau": 0.8,
             "rate": {"parts": [part], "name": "statistical rate"},
             "reached": {"feasible": True},
-            "asked": {"selection": "train"},
+            "asked": {"selection": "train", "label": "y", "confidence": None},
+            "parts": [{"key": "test", "weighted": False}],
         }
-        warn_of_test(Screen(), summary)
+        say_test(Screen(), summary)
         shown = words(capsys.readouterr().out)
         assert "On the test rows the ratio cannot be computed" in shown
         assert "–" not in shown
@@ -786,3 +796,90 @@ class TestMissingPredictions:
         args = ["--label", "p", "--sensitive", "g", "--favourable", "yes", "--splits", "1"]
         shown = words(run("compare", frame, *args, "--method", "evenhand", "--tau", "0.1").stdout)
         assert "who has a label depends on the group; figures are of a selected part" in shown
+
+
+class TestTwoVerdicts:
+    """The rule is about the rows, the other verdict about the population they were drawn from."""
+
+    @pytest.mark.parametrize(
+        ("hits", "n", "rule", "population", "codes"),
+        [
+            ((10, 9), 20, "met", "cannot be told", (0, 3)),
+            ((10, 7), 20, "not met", "cannot be told", (2, 3)),
+            ((900, 890), 1000, "met", "holds", (0, 0)),
+            ((900, 500), 1000, "not met", "fails", (2, 2)),
+        ],
+    )
+    def test_words_and_exit_codes(self, run, hits, n, rule, population, codes):
+        a, b = hits
+        frame = rows(
+            a=[(a, {"y": 1}), (n - a, {"y": 0})],
+            b=[(b, {"y": 1}), (n - b, {"y": 0})],
+        )
+        shown = words(run("audit", frame, *ROLES, code=codes[0]).stdout)
+        assert f"The four-fifths rule is {rule}: the ratio of" in shown
+        assert ("cannot be told from these rows" in shown) == (population == "cannot be told")
+        assert (f"In the population τ = 0.8 {population}: the" in shown) == (codes[1] != 3)
+        sure = run("audit", frame, *ROLES, "--confidence", "0.95", "--json", code=codes[1])
+        found = json.loads(sure.stdout)
+        assert (found["verdict"]["rule"], found["verdict"]["population"]) == (rule, population)
+        assert found["passed"] == (rule == "met")
+        bounds = [found["verdict"]["at_least"], found["verdict"]["at_most"]]
+        assert found["bounds"]["selection_rate"] == bounds
+        assert bounds[0] <= found["ratios"]["selection_rate"] <= bounds[1]
+
+    def test_ten_of_twenty_and_nine_of_twenty(self, run):
+        frame = rows(
+            a=[(10, {"y": 1}), (10, {"y": 0})],
+            b=[(9, {"y": 1}), (11, {"y": 0})],
+        )
+        shown = words(run("audit", frame, *ROLES).stdout)
+        assert "is 0.454 or more, and 1.000 or less, each with 95% confidence." in shown
+        assert re.search(r"About 9\d0 rows at the same rates would tell\.", shown)
+        more = pd.concat([frame] * 24)
+        assert "In the population τ = 0.8 holds" in words(run("audit", more, *ROLES).stdout)
+
+    def test_small_groups_are_no_part_of_it(self, run):
+        frame = rows(
+            a=[(900, {"y": 1}), (100, {"y": 0})],
+            b=[(900, {"y": 1}), (100, {"y": 0})],
+            c=[(1, {"y": 1}), (9, {"y": 0})],
+        )
+        shown = words(run("audit", frame, *ROLES, code=0).stdout)
+        assert "In the population τ = 0.8 holds for the groups compared: the ratio" in shown
+        found = json.loads(run("audit", frame, *ROLES, "--json", code=0).stdout)
+        assert found["verdict"]["groups"] == "compared"
+
+    def test_another_confidence(self, run):
+        frame = rows(a=[(50, {"y": 1}), (50, {"y": 0})], b=[(47, {"y": 1}), (53, {"y": 0})])
+        run("audit", frame, *ROLES, "--confidence", "0.95", code=3)
+        shown = words(run("audit", frame, *ROLES, "--confidence", "0.7", code=0).stdout)
+        assert "with 70% confidence" in shown
+        refused = words(run("audit", frame, *ROLES, "--confidence", "95", code=1).stderr)
+        assert "--confidence 95" in refused
+
+    def test_labels_missing_for_a_reason_prove_nothing(self, run):
+        """The rule is judged, because no missing labels could change it."""
+        frame = rows(
+            a=[(90, {"y": 1}), (10, {"y": 0})],
+            b=[(20, {"y": 1}), (70, {"y": 0}), (10, {"y": None})],
+        ).astype({"y": "Int64"})
+        found = json.loads(run("audit", frame, *ROLES, "--json", code=2).stdout)
+        assert (found["verdict"]["rule"], found["verdict"]["population"]) == (
+            "not met",
+            "cannot be told",
+        )
+        assert found["bounds"]["selection_rate"] == [None, None]
+        shown = words(run("audit", frame, *ROLES, "--confidence", "0.95", code=3).stdout)
+        assert "Whether τ = 0.8 holds in the population cannot be told." in shown
+
+    def test_bounds_are_those_of_the_function(self, run):
+        rng = np.random.default_rng(4)
+        frame = pd.DataFrame({"g": np.repeat(["a", "b", "c"], 100), "y": rng.integers(0, 2, 300)})
+        frame["p"] = np.where(rng.random(300) < 0.8, frame["y"], 1 - frame["y"])
+        found = audit_table(frame, label="y", prediction="p", sensitive=["g"])
+        for name in ("selection_rate", "true_positive_rate", "accuracy"):
+            ends = evenhand.ratio_interval(
+                frame["y"], frame["p"], sensitive_features=frame["g"], rate=name, sides=1
+            )
+            assert found["bounds"][name] == pytest.approx(ends)

@@ -1,7 +1,5 @@
 """The command line: every command, registered."""
 
-from __future__ import annotations
-
 from evenhand.cli import model_commands, paper_commands, table_commands, train
 from evenhand.cli.shell import app
 

@@ -1,7 +1,5 @@
 """Commands on a model file: ``frontier``, ``pick``, ``predict``, ``report``, ``export``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,15 +12,7 @@ from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
 from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, load, write_text
-from evenhand.cli.shell import (
-    command,
-    command_line,
-    finish,
-    plain_errors,
-    printed,
-    reached,
-    show,
-)
+from evenhand.cli.shell import command, command_line, finish, plain_errors, printed, reached, show
 from evenhand.cli.wording import spell
 from evenhand.core.errors import InputError, sentences
 
@@ -33,10 +23,7 @@ ABOUT_FRONTIER = (
 )
 
 
-@command(
-    "evenhand frontier loans.model",
-    "evenhand frontier loans.model --picture frontier.png",
-)
+@command("evenhand frontier loans.model", "evenhand frontier loans.model --picture frontier.png")
 def frontier(
     model: opt.ModelFile,
     picture: Annotated[

@@ -1,7 +1,5 @@
 """Options that several commands share, and how their text is read."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -92,8 +90,7 @@ Na = Annotated[
     ),
 ]
 KeepNa = Annotated[
-    list[str] | None,
-    typer.Option(help="Column in which such words are values; may be repeated."),
+    list[str] | None, typer.Option(help="Column in which such words are values; may be repeated.")
 ]
 
 
@@ -143,11 +140,19 @@ Delta = Annotated[float, typer.Option(help="Probability with which a certificate
 GroupCuts = Annotated[
     bool, typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups.")
 ]
+Boosted = Annotated[
+    bool,
+    typer.Option("--boosted", help="Boosted trees instead of a linear model: stronger and slower."),
+]
 SensitiveInputs = Annotated[
     bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
 ]
 Exclude = Annotated[
     list[str] | None, typer.Option(help="Column that is no input; may be repeated.")
+]
+Person = Annotated[
+    str | None,
+    typer.Option(help="Column that says whose row each is, where a person may have several."),
 ]
 Kinds = Annotated[
     list[str] | None,
@@ -173,8 +178,7 @@ Dask = Annotated[
     ),
 ]
 Report = Annotated[
-    Path | None,
-    typer.Option(help="Report to write.", show_default="the model's name with .html"),
+    Path | None, typer.Option(help="Report to write.", show_default="the model's name with .html")
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]

@@ -1,9 +1,7 @@
 """The frame of every command: the app, its version, errors as sentences, exits, what is printed.
 
-Exit codes: 0 all is well, 1 bad input, 2 the target is not met.
+Exit codes: 0 all is well, 1 bad input, 2 the target is not met, 3 whether it is cannot be told.
 """
-
-from __future__ import annotations
 
 import io
 import json
@@ -179,7 +177,7 @@ def _print_nothing_more() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-NOT_MET = 2
+NOT_MET, NOT_TOLD = 2, 3
 
 
 def command_line() -> str:
@@ -205,7 +203,7 @@ def reached(summary: Mapping[str, Any]) -> bool:
     return bool(summary["reached"]["feasible"] and over_all["reached"])
 
 
-def finish(met: bool) -> None:
-    """End with the exit code that says whether the target is met."""
+def finish(met: bool | None) -> None:
+    """End with the exit code that says whether the target is met; None: that cannot be told."""
     if not met:
-        raise typer.Exit(NOT_MET)
+        raise typer.Exit(NOT_TOLD if met is None else NOT_MET)

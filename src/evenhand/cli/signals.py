@@ -1,12 +1,8 @@
 """What ends a program from outside; imported before anything else, so it imports little."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import suppress
 from typing import Any
-
-__all__ = ["on_end"]
 
 # Not every system has all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -15,15 +11,8 @@ NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 def on_end(handlers: Any) -> dict[str, Any]:
     """Handle the signals that end a program, those that whoever started it did not turn off.
 
-    Parameters
-    ----------
-    handlers : callable or dict of str to callable
-        The handler, or one for each signal's name, as this function returned them.
-
-    Returns
-    -------
-    dict of str to callable
-        The handlers before; empty outside the main thread, where nothing is changed.
+    ``handlers`` is the handler, or one for each signal's name, as this function gives those that
+    there were before: none outside the main thread, where nothing is changed.
     """
     before = {}
     for name in handlers if isinstance(handlers, dict) else NAMES:

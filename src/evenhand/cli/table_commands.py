@@ -1,7 +1,5 @@
 """Commands on a table: ``audit``, ``compare``; and ``datasets``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,6 +38,13 @@ def audit(
         ),
     ] = None,
     tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="The exit code is about the population, with this confidence.",
+            show_default="0.95, and the exit code is about the rows",
+        ),
+    ] = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
     min_group_size: opt.MinAnsweredRows = 30,
@@ -50,14 +55,17 @@ def audit(
     as_json: opt.AsJson = False,
 ) -> None:
     """Compare groups in a table of answers: sizes, rates with 95% intervals, ratios, the
-    four-fifths verdict.
+    four-fifths rule, and whether it holds in the population.
 
     With --label and --prediction all rates are given. With --label alone the data themselves are
     audited: how often each group has the favourable label, and how strongly group and label go
-    together. The verdict is about the smallest selection rate over the largest. Exit code 2 if that
-    ratio is below --tau, or cannot be judged.
+    together. The verdicts are about the smallest selection rate over the largest. Exit code 2 if
+    that ratio is below --tau, or cannot be judged. With --confidence 0.95 the exit code says what
+    these rows prove of the population they were drawn from: 0 the ratio is at least --tau, 2 it is
+    below, 3 that cannot be told from these rows.
     """
     with plain_errors("Nothing was written."):
+        from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS
         from evenhand.workflow.audit import audit as audit_table
 
         summary = audit_table(
@@ -74,9 +82,11 @@ def audit(
             keep_na=keep_na or [],
             tau=opt.parse_target(tau),
             min_group_size=min_group_size,
+            confidence=CONFIDENCE if confidence is None else confidence,
         )
     show(as_json, summary, lambda view: view.show_audit(summary))
-    finish(summary["passed"])
+    found = {HOLDS: True, FAILS: False}.get(summary["verdict"]["population"])
+    finish(summary["passed"] if confidence is None else found)
 
 
 @command(
@@ -157,10 +167,7 @@ def compare(
     show(as_json, table.to_json(orient="records"), screen)
 
 
-@command(
-    "evenhand datasets",
-    "evenhand datasets german -o loans.csv",
-)
+@command("evenhand datasets", "evenhand datasets german -o loans.csv")
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A dataset to write as a CSV.")] = None,
     out: Annotated[

@@ -1,7 +1,5 @@
 """The command ``train``."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -56,8 +54,10 @@ def train(
     selection: opt.SelectionRows = opt.Selection.train,
     delta: opt.Delta = 0.05,
     group_cuts: opt.GroupCuts = False,
+    boosted: opt.Boosted = False,
     sensitive_inputs: opt.SensitiveInputs = False,
     exclude: opt.Exclude = None,
+    person: opt.Person = None,
     kind: opt.Kinds = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
@@ -111,6 +111,7 @@ def train(
                 missing_groups=missing_groups.value,
                 sensitive_inputs=sensitive_inputs,
                 exclude=exclude or [],
+                person=person,
                 kinds=opt.parse_kinds(kind or []),
                 na=na,
                 keep_na=keep_na or [],
@@ -122,9 +123,10 @@ def train(
                 selection=selection.value,
                 delta=delta,
                 group_cuts=group_cuts,
+                boosted=boosted,
                 bins=opt.parse_bins(bins),
                 min_group_size=min_group_size,
-                verbose=0 if as_json or not sys.stderr.isatty() else 1,
+                **({} if boosted else {"verbose": int(not as_json and sys.stderr.isatty())}),
             )
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else show_early)
@@ -228,6 +230,9 @@ def _fit(table: Any, settings: Any, dask: str | None, test: Any, before_fit: Any
         from evenhand.workflow.train import train_table
 
         return train_table(table, settings, test=test, before_fit=before_fit)
+    if settings.boosted:
+        instead = "; boosting needs the table in memory"
+        raise InputError("not_with_dask", option="--boosted", instead=instead)
     from evenhand.workflow.dask_chunks import dask_client
     from evenhand.workflow.train_dask import train_chunks
 

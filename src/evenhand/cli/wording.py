@@ -1,20 +1,16 @@
 """How the command spells the library's parameters: as its options."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable
 from typing import Any
 
 from evenhand.core.errors import Message, Parameter
 
-__all__ = ["say", "spell"]
-
 # Parameters of the library that are options of the same name, and those that have another one.
 NAMES = (
     *("bins", "confidence", "delimiter", "delta", "demo", "encoding", "exclude", "favourable"),
     *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
-    *("missing_groups", "na", "notion", "prediction", "privileged", "seed", "selection"),
+    *("missing_groups", "na", "notion", "person", "prediction", "privileged", "seed", "selection"),
     *("sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
@@ -22,6 +18,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "methods": "--method",
     "n_jobs": "--jobs",
     "n_splits": "--splits",
+    "persons": "--person",
     "pos_label": "--favourable",
     "random_state": "--seed",
     "sensitive_features": "--sensitive",

@@ -20,9 +20,10 @@ from evenhand.core.arrays import FloatArray
 METRICS = ("none", "scaled", "whitened")
 # Whitening takes a matrix of columns × columns and its eigenvectors; more columns are scaled.
 MOST_WHITENED = 400
-# Added to the eigenvalues of the correlation matrix, so that directions in which the inputs hardly
-# vary are not blown up.
-LEAST_EIGENVALUE = 1e-3
+# Added to the eigenvalues of the correlation matrix, whose mean is 1, so that directions in which
+# the inputs hardly vary are not blown up; and how much more for each column per row, since
+# eigenvalues are known only to about that.
+LEAST_EIGENVALUE, NOISE = 1e-3, 1.0
 # A column whose deviation is a smaller share of its size is constant but for rounding.
 CONSTANT = 1e-7
 
@@ -34,13 +35,14 @@ class Metric(NamedTuple):
     transform: FloatArray
 
     @classmethod
-    def of(cls, moments: FloatArray, mean: FloatArray, size: FloatArray) -> "Metric":
+    def of(cls, moments: FloatArray, mean: FloatArray, size: FloatArray, n_rows: float) -> "Metric":
         r"""Make the metric of inputs with these second moments, means and largest values.
 
-        .. math:: T = D^{-1} (C + \varepsilon I)^{-1/2}
+        .. math:: T = D^{-1} (C + \varepsilon I)^{-1/2}, \qquad \varepsilon = 10^{-3} + d / n
 
-        with the deviations D and the correlation matrix C; T is :math:`D^{-1}` where ``moments``
-        has the mean squares only. The weight of a constant column is 0.
+        with the deviations D and the correlation matrix C of d columns in n rows; T is
+        :math:`D^{-1}` where ``moments`` has the mean squares only. The weight of a constant column
+        is 0.
         """
         square = moments.diagonal() if moments.ndim == 2 else moments
         scale = np.sqrt(np.maximum(square - mean**2, 0.0))
@@ -49,7 +51,8 @@ class Metric(NamedTuple):
             return cls(mean, inverse)
         correlation = (moments - np.outer(mean, mean)) * np.outer(inverse, inverse)
         values, vectors = np.linalg.eigh(correlation)
-        root = np.sqrt(np.maximum(values, 0.0) + LEAST_EIGENVALUE)
+        epsilon = LEAST_EIGENVALUE + NOISE * len(mean) / n_rows
+        root = np.sqrt(np.maximum(values, 0.0) + epsilon)
         return cls(mean, inverse[:, None] * ((vectors / root) @ vectors.T))
 
     @property

@@ -192,7 +192,7 @@ class Oracle:
             return None
         whiten = name == "whitened" and len(mean) <= MOST_WHITENED
         moments = self.rows.sum(product_sums if whiten else square_sums) / self.total
-        return Metric.of(moments, mean, self.column_size[:-1])
+        return Metric.of(moments, mean, self.column_size[:-1], self.total)
 
     def weights(self, v: FloatArray) -> FloatArray:
         """Weights of the inputs as they are from a solver's."""

@@ -210,45 +210,6 @@ def overall_accuracy(counts: ArrayLike) -> FloatArray:
     return np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
 
 
-# The normal quantile of two-sided 95% intervals.
-Z95 = 1.959963984540054
-
-
-def wilson_interval(
-    hits: ArrayLike, trials: ArrayLike, z: float = Z95
-) -> tuple[FloatArray, FloatArray]:
-    """Wilson's interval of a share, by default of 95%: the one method of every interval shown.
-
-    Certificates do not use it: they promise, and take exact bounds
-    (:func:`evenhand.frontier.bounds.clopper_pearson`).
-
-    Parameters
-    ----------
-    hits, trials : array-like
-        How many rows count, of how many.
-    z : float
-        How many standard errors it reaches to either side.
-
-    Returns
-    -------
-    tuple of (ndarray, ndarray)
-        Lower and upper ends; NaN where there are no trials.
-
-    Examples
-    --------
-    >>> from evenhand.core.rates import wilson_interval
-    >>> [round(float(end), 3) for end in wilson_interval(36, 100)]
-    [0.273, 0.458]
-    """
-    n = np.asarray(trials, dtype=np.float64)
-    n = np.where(n > 0, n, np.nan)
-    p, z2 = np.asarray(hits, dtype=np.float64) / n, z * z
-    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = z / (1 + z2 / n) * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    # Rounding must not put the share itself outside.
-    return np.clip(middle - half, 0.0, p), np.clip(middle + half, p, 1.0)
-
-
 def rate_text(rate: float, tau: float) -> str:
     """Write a rate with three digits, or with as many as show on which side of τ it is.
 

@@ -76,12 +76,16 @@ def scores_of(X: Any, extra: FloatArray, w: FloatArray) -> FloatArray:
     return s
 
 
+def _in_float64(X: Any) -> Any:
+    """Give inputs as float64, where they are."""
+    return X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
+
+
 def float64_scores(block: Block, w: FloatArray) -> FloatArray:
     """Scores in float64 whatever the precision of X, as ``decision_function`` gives them."""
     X = block.X
     if w.ndim == 1 or not isinstance(X, np.ndarray):
-        X = X.astype(np.float64, copy=False) if hasattr(X, "astype") else X.double()
-        return scores_of(X, block.extra, w)
+        return scores_of(_in_float64(X), block.extra, w)
     scores, weights = np.empty((w.shape[1], len(X))), np.ascontiguousarray(w[:-1].T)
     for i in range(0, len(X), STEP_ROWS):
         step = slice(i, i + STEP_ROWS)
@@ -364,13 +368,18 @@ def _asked(
 
 
 def cell_sums(block: Block, n_groups_all: int, labels: int) -> FloatArray:
-    """Weight and inputs summed over each cell, shape (n_groups_all, labels, 1 + n_columns)."""
+    """Weight and inputs summed over each cell, shape (n_groups_all, labels, 1 + n_columns).
+
+    In float64, as all sums a mean or a deviation is made of: those of float32 leave nothing of a
+    deviation that is a thousandth of the mean.
+    """
     xp = namespace(block.y)
     member = _members(block.cell, range(n_groups_all * labels), block.y.dtype)
     if block.weight is not None:
         member *= block.weight
     weight, extra = member.sum(axis=1)[:, None], (member @ block.extra)[:, None]
-    sums = xp.concatenate([weight, row_product(member, block.X_t), extra], axis=1)
+    inputs = row_product(member, _in_float64(block.X).T)
+    sums = xp.concatenate([weight, inputs, extra], axis=1)
     return sums.reshape(n_groups_all, labels, -1)
 
 
@@ -388,22 +397,33 @@ def column_size(block: Block) -> FloatArray:
     return xp.concatenate([xp.asarray(size, dtype=block.extra.dtype), last[None]])
 
 
+def column_ends(block: Block) -> FloatArray:
+    """Largest value of each input, and of its negative, shape (2, n_features)."""
+    if issparse(block.X):
+        ends = [v.max(axis=0).toarray().ravel() for v in (block.X, -block.X)]
+        return np.stack(ends).astype(np.float64)
+    xp = namespace(block.X)
+    ends = xp.stack([xp.max(block.X, axis=0), -xp.min(block.X, axis=0)])
+    return namespace(block.y).asarray(ends, dtype=block.y.dtype)
+
+
 def square_sums(block: Block) -> FloatArray:
     """Weighted sum of the squares of each input."""
     xp = namespace(block.y)
     one = block.weight if block.weight is not None else xp.ones_like(block.y)
-    X = block.X.multiply(block.X) if issparse(block.X) else block.X**2
+    X = _in_float64(block.X)
+    X = X.multiply(X) if issparse(X) else X**2
     return row_product(one[None], X.T)[0]
 
 
 def product_sums(block: Block) -> FloatArray:
     r"""Products of every two inputs, summed: :math:`X^\top \Omega X`."""
-    X, weight = block.X, block.weight
+    X, weight = _in_float64(block.X), block.weight
     if issparse(X):
         weighted = X if weight is None else X.multiply(weight[:, None]).tocsr()
-        return (block.X_t @ weighted).toarray().astype(np.float64)
+        return (X.T @ weighted).toarray()
     weighted = X if weight is None else X * like(weight, X)[:, None]
-    return namespace(block.y).asarray(block.X_t @ weighted, dtype=block.y.dtype)
+    return namespace(block.y).asarray(X.T @ weighted, dtype=block.y.dtype)
 
 
 def curvature_product(block: Block, V: FloatArray) -> FloatArray:

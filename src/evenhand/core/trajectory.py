@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.solvers import Iteration
+
+
+class Kept(NamedTuple):
+    """An iterate that is kept, after the step of a row, and what found it."""
+
+    row: int
+    iterate: NDArray[Any]
+    source: str
 
 
 class Trajectory:
@@ -21,8 +29,8 @@ class Trajectory:
         The rate whose ratio between the groups is recorded.
     n_groups : int, default=2
         How many groups, from the first, are compared.
-    kept : sequence of (int, ndarray), default=()
-        Iterates that are kept already, each after the number of its step.
+    kept : sequence of (int, ndarray, str), default=()
+        Iterates that are kept already: after which step, the weights, the source.
 
     Attributes
     ----------
@@ -31,15 +39,18 @@ class Trajectory:
     iterates : ndarray of shape (n_iterates, n_weights)
         The kept iterates, oldest first; the last weight is the extra column's.
     iterate_rows : ndarray of shape (n_iterates,)
-        The row of :meth:`to_frame` that each of them belongs to; −1 for a start before any.
+        The row of :meth:`to_frame` after which each of them is kept; −1 for a start before any.
+    sources : tuple of str
+        What found each of them: ``"optimum"``, ``"solver"``, a source of candidates
+        (:mod:`evenhand.core.directions`), or ``"rules"`` of boosted estimates.
     """
 
     def __init__(
-        self, rate: AnyRate, n_groups: int = 2, kept: Sequence[tuple[int, NDArray[Any]]] = ()
+        self, rate: AnyRate, n_groups: int = 2, kept: Sequence[tuple[int, NDArray[Any], str]] = ()
     ) -> None:
         self._rate, self._n_groups = rate, n_groups
         self.steps: list[dict[str, Any]] = []
-        self._kept = list(kept)
+        self._kept = [Kept(*one) for one in kept]
         self._last: NDArray[np.float64] | None = None
         self._start = perf_counter()
 
@@ -69,28 +80,33 @@ class Trajectory:
         if keep:
             self.keep()
 
-    def keep(self, iterate: NDArray[np.float64] | None = None) -> None:
+    def keep(self, iterate: NDArray[np.float64] | None = None, source: str = "solver") -> None:
         """Keep an iterate, by default the latest iteration's if it is not kept yet."""
         row = len(self.steps) - 1
-        if iterate is None and self._kept and self._kept[-1][0] == row:
+        if iterate is None and self._kept and self._kept[-1].row == row:
             return
         iterate = self._last if iterate is None else iterate
         if iterate is not None:
-            self._kept.append((row, iterate))
+            self._kept.append(Kept(row, iterate, source))
 
     @property
     def iterates(self) -> NDArray[np.float64]:
         """The kept iterates, oldest first."""
-        return np.array([q for _, q in self._kept])
+        return np.array([one.iterate for one in self._kept])
 
     def iterate(self, i: int) -> NDArray[np.float64]:
         """One of the kept iterates, without a copy of all."""
-        return self._kept[i][1]
+        return self._kept[i].iterate
 
     @property
     def iterate_rows(self) -> NDArray[np.intp]:
         """Row of :meth:`to_frame` for each kept iterate."""
-        return np.array([row for row, _ in self._kept], dtype=np.intp)
+        return np.array([one.row for one in self._kept], dtype=np.intp)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What found each kept iterate."""
+        return tuple(one.source for one in self._kept)
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -7,10 +7,13 @@ does not: reading anybody's own table (:mod:`evenhand.tables`).
 from evenhand.datasets._catalogue import DATASETS
 from evenhand.datasets._correlation import with_correlation
 from evenhand.datasets._loaders import (
+    fetch_arrests,
     fetch_bank,
+    fetch_communities,
     fetch_compas,
     fetch_credit_default,
     fetch_law_school,
+    fetch_mortgages,
     load_adult,
     load_german,
 )
@@ -26,10 +29,13 @@ __all__ = [
     "Split",
     "census_chunks",
     "encoded_split",
+    "fetch_arrests",
     "fetch_bank",
+    "fetch_communities",
     "fetch_compas",
     "fetch_credit_default",
     "fetch_law_school",
+    "fetch_mortgages",
     "load_adult",
     "load_german",
     "make_census",

@@ -49,11 +49,8 @@ def pack(
 ) -> Any:
     """Put together what every loader returns."""
     names = list(X.columns)
-    columns: list[Any] = numbers
-    data: tuple[Any, Any, Any] = (X, y, z)
-    if not as_frame:
-        columns = [names.index(c) for c in numbers]
-        data = (X.to_numpy(), y.to_numpy(), z.to_numpy())
+    columns: list[Any] = numbers if as_frame else [names.index(c) for c in numbers]
+    data: tuple[Any, ...] = (X, y, z) if as_frame else tuple(v.to_numpy() for v in (X, y, z))
     if return_X_y_z:
         return data
     return Bunch(

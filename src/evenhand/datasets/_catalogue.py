@@ -16,6 +16,7 @@ _SECOND_GROUP: dict[tuple[str, str], Callable[[pd.Series], pd.Series]] = {
     ("bank", "marital"): lambda status: status != "married",
     ("credit_default", "marriage"): lambda status: status != "married",
     ("law_school", "race"): lambda race: race == "White",
+    ("communities", "race"): lambda share: share > 0.06,
 }
 
 

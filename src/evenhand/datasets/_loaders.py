@@ -1,5 +1,6 @@
 """The loaders: a record and its table make inputs, labels and groups."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any, Literal
@@ -23,6 +24,8 @@ def _embedded(name: str) -> pd.DataFrame:
 
 def _one_hot(table: pd.DataFrame, columns: list[str], *, drop: bool) -> pd.DataFrame:
     """One 0/1 column per value; with ``drop``, one for a column of two values."""
+    if not columns:
+        return pd.DataFrame(index=table.index)
     coded = pd.get_dummies(table[columns].astype(str), dtype=float, prefix_sep="=")
     if drop:
         spare = [f"{c}={min(levels)}" for c in columns if len(levels := set(table[c])) == 2]
@@ -70,9 +73,20 @@ def _coarse(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).astype(float)
 
 
+def _zafar(table: pd.DataFrame, numbers: list[str]) -> pd.DataFrame:
+    """Make the inputs of Zafar's experiments: few levels of education and country, and no race."""
+    school = dict.fromkeys(["Preschool", "1st-4th", "5th-6th", "7th-8th"], "prim-middle-school")
+    school |= dict.fromkeys(["9th", "10th", "11th", "12th"], "high-school")
+    table = table.assign(education=table["education"].replace(school))
+    names = ["workclass", "education", "marital-status", "occupation", "relationship"]
+    X = pd.concat([table[numbers].astype(float), _one_hot(table, names, drop=False)], axis=1)
+    X["native-country=United-States"] = (table["native-country"] == "United-States").astype(float)
+    return X
+
+
 @documented(SHARED)
 def load_adult(
-    encoding: Literal["full", "coarse"] = "full",
+    encoding: Literal["full", "coarse", "zafar"] = "full",
     return_X_y_z: bool = False,
     *,
     sensitive_as_input: bool | None = None,
@@ -84,10 +98,11 @@ def load_adult(
 
     Parameters
     ----------
-    encoding : {"full", "coarse"}, default="full"
+    encoding : {"full", "coarse", "zafar"}, default="full"
         ``"full"``: the 45,222 rows without missing values, five numbers and six one-hot categorical
         columns (85 columns). ``"coarse"``: all rows as 18 binary columns: race, sex, age in
-        decades, education in bins.
+        decades, education in bins. ``"zafar"``: the rows of ``"full"`` as in the experiments of
+        Zafar et al.: no race, education in ten levels, country as one column (50 columns).
     return_X_y_z
     sensitive_as_input : bool, optional
         Whether X has the column ``sex=Male``. By default only in ``"coarse"``.
@@ -108,15 +123,16 @@ def load_adult(
     >>> X.shape, round(float(y.mean()), 3), sorted(z.unique())
     ((45222, 85), 0.248, ['Female', 'Male'])
     """
-    if encoding not in ("full", "coarse"):
+    if encoding not in ("full", "coarse", "zafar"):
         raise InputError("unknown_table_encoding", encoding=Parameter("encoding", encoding))
     record = DATASETS["adult"]
     table = _embedded("adult").rename(columns={"income-per-year": record.label})
-    if encoding == "full":
+    if encoding != "coarse":
         table = table[~(table == "?").any(axis=1)].reset_index(drop=True)
         numbers = list(record.numbers)
         one_hot = _one_hot(table, list(record.categories), drop=False)
         X = pd.concat([table[numbers].astype(float), one_hot], axis=1)
+        X = _zafar(table, numbers) if encoding == "zafar" else X
     else:
         numbers, X = [], _coarse(table)
     if sensitive_as_input is None:
@@ -166,152 +182,58 @@ def load_german(
     return _from_record(DATASETS["german"], _embedded("german"), **locals())
 
 
-def _fetch(
-    name: str,
-    *,
-    data_home: Any,
-    download_if_missing: bool,
-    source: str,
-    sensitive: str | None,
-    **options: Any,
-) -> Any:
-    """Fetch the table of a name; ``options`` are for :func:`_from_record`."""
+def _fetcher(name: str) -> Callable[..., Any]:
+    """Make the function that fetches a dataset; its documentation is the record's."""
     record = DATASETS[name]
-    record.attribute(sensitive)  # a misspelt attribute is found before the network is asked
-    table = fetch_table(record, data_home, download_if_missing, source)
-    return _from_record(record, table, sensitive=sensitive, **options)
 
+    def fetch(
+        *,
+        sensitive: str | None = None,
+        sensitive_as_input: bool = False,
+        data_home: Any = None,
+        download_if_missing: bool = True,
+        source: Literal["index", "openml"] = "index",
+        as_frame: bool = True,
+        return_X_y_z: bool = False,
+    ) -> Any:
+        record = DATASETS[name]
+        record.attribute(sensitive)  # a misspelt one is found before the network is asked
+        table = fetch_table(record, data_home, download_if_missing, source)
+        return _from_record(
+            record,
+            table,
+            sensitive=sensitive,
+            sensitive_as_input=sensitive_as_input,
+            as_frame=as_frame,
+            return_X_y_z=return_X_y_z,
+        )
 
-@documented(SHARED)
-def fetch_compas(
-    *,
-    sensitive: Literal["race", "sex"] = "race",
-    sensitive_as_input: bool = False,
-    data_home: Any = None,
-    download_if_missing: bool = True,
-    source: Literal["index", "openml"] = "index",
-    as_frame: bool = True,
-    return_X_y_z: bool = False,
-) -> Any:
-    """COMPAS: is a person not arrested again within two years? Sensitive: race, or sex.
+    attributes = " or ".join(f'``"{s.name}"`` ({", ".join(s.groups)})' for s in record.sensitive)
+    fetch.__name__ = fetch.__qualname__ = record.loader
+    fetch.__doc__ = f"""{record.title}: {record.rows:,} rows, fetched once.
 
-    ProPublica's two-year file with its usual filter, African-American and Caucasian people: 5,278
-    rows. Inputs are age, prior offences, three juvenile counts and the degree of the charge. Names
-    and birth dates are never read, stored or returned.
+    {record.what}
 
     Parameters
     ----------
-    sensitive : {"race", "sex"}, default="race"
-        The sensitive attribute; the rows are the same for both.
+    sensitive : str, optional
+        The sensitive attribute: {attributes}; the first by default.
     sensitive_as_input : bool, default=False
-        Whether it is also an input: the column ``race=Caucasian`` or ``sex=Male``.
+        Whether it is also an input.
     data_home, download_if_missing, source, as_frame, return_X_y_z
 
     Returns
     -------
     Bunch
-        As :func:`load_german`'s; ``data`` has 5,278 rows and 6 columns, and ``target`` is 1
-        for people who are not arrested again.
+        As :func:`load_german`'s; ``target`` is 1 for this outcome: {record.outcome}.
     """
-    return _fetch("compas", **locals())
+    return documented(SHARED)(fetch)
 
 
-@documented(SHARED)
-def fetch_bank(
-    *,
-    sensitive: Literal["age", "marital"] = "age",
-    sensitive_as_input: bool = False,
-    data_home: Any = None,
-    download_if_missing: bool = True,
-    source: Literal["index", "openml"] = "index",
-    as_frame: bool = True,
-    return_X_y_z: bool = False,
-) -> Any:
-    """Bank marketing: does a client subscribe to a term deposit? Sensitive: age, or marriage.
-
-    The 45,211 rows of UCI's ``bank-full.csv``. The call's duration is left out: it is known only
-    when the outcome is known too.
-
-    Parameters
-    ----------
-    sensitive : {"age", "marital"}, default="age"
-        Age has the groups 25 to 60 years and all others; marital status married and not married.
-    sensitive_as_input : bool, default=False
-        Whether its column, age in years or marital status, is also an input.
-    data_home, download_if_missing, source, as_frame, return_X_y_z
-
-    Returns
-    -------
-    Bunch
-        As :func:`load_german`'s; ``data`` has 45,211 rows and 46 columns, and ``target`` is 1
-        for clients who subscribe.
-    """
-    return _fetch("bank", **locals())
-
-
-@documented(SHARED)
-def fetch_credit_default(
-    *,
-    sensitive: Literal["sex", "marriage"] = "sex",
-    sensitive_as_input: bool = False,
-    data_home: Any = None,
-    download_if_missing: bool = True,
-    source: Literal["index", "openml"] = "index",
-    as_frame: bool = True,
-    return_X_y_z: bool = False,
-) -> Any:
-    """Credit default: is next month's payment made? Sensitive: sex, or marriage.
-
-    UCI's 30,000 credit card clients in Taiwan, 2005.
-
-    Parameters
-    ----------
-    sensitive : {"sex", "marriage"}, default="sex"
-        Marriage has the groups married and not married.
-    sensitive_as_input : bool, default=False
-        Whether it is also an input: the column ``sex=male``, or marital status.
-    data_home, download_if_missing, source, as_frame, return_X_y_z
-
-    Returns
-    -------
-    Bunch
-        As :func:`load_german`'s; ``data`` has 30,000 rows and 29 columns, and ``target`` is 1
-        for clients who do not default.
-    """
-    return _fetch("credit_default", **locals())
-
-
-@documented(SHARED)
-def fetch_law_school(
-    *,
-    sensitive: Literal["race", "sex"] = "race",
-    sensitive_as_input: bool = False,
-    data_home: Any = None,
-    download_if_missing: bool = True,
-    source: Literal["index", "openml"] = "index",
-    as_frame: bool = True,
-    return_X_y_z: bool = False,
-) -> Any:
-    """Law school: is the bar examination passed at the first attempt? Sensitive: race, or sex.
-
-    The 21,791 students of the Law School Admission Council's study in the form widely used:
-    entrance test, college grades, first-year grades, region of the examination.
-
-    Parameters
-    ----------
-    sensitive : {"race", "sex"}, default="race"
-        Race has the groups White and Non-White.
-    sensitive_as_input : bool, default=False
-        Whether it is also an input: the column ``race=White`` or ``sex=male``.
-    data_home, download_if_missing
-    source : {"index", "openml"}, default="index"
-        The package index that pip is configured with; OpenML does not have this table.
-    as_frame, return_X_y_z
-
-    Returns
-    -------
-    Bunch
-        As :func:`load_german`'s; ``data`` has 21,791 rows and 14 columns, and ``target`` is 1
-        for students who pass.
-    """
-    return _fetch("law_school", **locals())
+fetch_arrests = _fetcher("arrests")
+fetch_bank = _fetcher("bank")
+fetch_communities = _fetcher("communities")
+fetch_compas = _fetcher("compas")
+fetch_credit_default = _fetcher("credit_default")
+fetch_law_school = _fetcher("law_school")
+fetch_mortgages = _fetcher("mortgages")

@@ -95,10 +95,31 @@ def _read_law_school(content: bytes) -> pd.DataFrame:
     return table.astype(numbers).assign(sex=table["sex"].map({1: "female", 2: "male"}))
 
 
+def _read_arrests(content: bytes) -> pd.DataFrame:
+    # The member is itself a zip with one file.
+    return pd.read_csv(BytesIO(content), compression="zip", keep_default_na=False)
+
+
+def _read_communities(content: bytes) -> pd.DataFrame:
+    return pd.read_csv(BytesIO(content), keep_default_na=False)
+
+
+def _read_mortgages(content: bytes) -> pd.DataFrame:
+    table = pd.read_csv(BytesIO(content), compression="bz2")
+    table["race"] = table["white"].map({0: "Black or Hispanic", 1: "White"})
+    table = table[DATASETS["mortgages"].columns].dropna()
+    numbers = table.select_dtypes("number").columns
+    table[numbers] = table[numbers].astype(float).round(6)
+    return table
+
+
 READERS: dict[str, tuple[FromArchive, FromOpenML | None]] = {
     "compas": (_read_compas, _compas_from_openml),
     "bank": (_read_bank, _bank_from_openml),
     "credit_default": (_read_credit_default, _credit_default_from_openml),
     "law_school": (_read_law_school, None),
+    "arrests": (_read_arrests, None),
+    "communities": (_read_communities, None),
+    "mortgages": (_read_mortgages, None),
 }
 """Readers by a dataset's name; OpenML does not have every table."""

@@ -126,47 +126,11 @@ class Dataset:
         for attribute in self.sensitive:
             if name in (None, attribute.name):
                 return attribute
-        raise InputError(
-            "unknown_sensitive",
-            sensitive=Parameter("sensitive", name),
-            title=self.title,
-            names=" or ".join(repr(s.name) for s in self.sensitive),
-        )
+        names = " or ".join(repr(s.name) for s in self.sensitive)
+        wrong = Parameter("sensitive", name)
+        raise InputError("unknown_sensitive", sensitive=wrong, title=self.title, names=names)
 
     @property
     def datasheet(self) -> str:
         """The whole datasheet (Markdown)."""
         return (files("evenhand.datasets") / f"{self.name}.md").read_text(encoding="utf-8")
-
-    def facts(self) -> str:
-        """Write the datasheet's first part, all that this record says (Markdown)."""
-        archive = self.archive
-        members = " and ".join(f"`{m.rsplit('/', 1)[-1]}`" for m in archive.members)
-        rows = {
-            "What": self.what,
-            "Rows": f"{self.rows:,}",
-            "Creators": self.creators,
-            "Published by": self.publisher,
-            "Licence": self.licence,
-            "Attribution": self.attribution,
-            "Changes": self.changes,
-            "Taken from": f"{members} in `{archive.file}` ({archive.project} {archive.version} in "
-            f"the Python package index, sha256 `{archive.sha256}`)",
-        }
-        if self.table_sha256:
-            rows["Reduced table"] = f"sha256 `{self.table_sha256}`"
-            rows["OpenML"] = f"data_id {self.openml}" if self.openml else "not there in this form"
-        lines = [f"# Datasheet: {self.title}", "", "| | |", "|---|---|"]
-        lines += [f"| {key} | {value} |" for key, value in rows.items()]
-        lines += ["", "## In evenhand", ""]
-        lines += [f"- **Loader**: `{self.loader}`"]
-        lines += [
-            f"- **Label**: `{self.label}`; favourable outcome `{self.favourable}` (1 in `target`): "
-        ]
-        lines[-1] += f"{self.outcome}."
-        for kind, s in zip(("Sensitive attribute", "Or"), self.sensitive, strict=False):
-            lines += [f"- **{kind}**: `{s.name}` (`{s.groups[0]}`, `{s.groups[1]}`)."]
-        lines += [f"- **Inputs**: {', '.join(f'`{c}`' for c in self.numbers)} (numbers)"]
-        lines[-1] += f"; {', '.join(f'`{c}`' for c in self.categories)} (categories)."
-        lines += [f"- **Left out, `{column}`**: {why}." for column, why in self.left_out.items()]
-        return "\n".join(lines) + "\n"

@@ -52,11 +52,9 @@ def stratified_rows(
             np.arange(len(cells)), test_size=test_size, random_state=random_state, stratify=cells
         )
     except ValueError as error:
+        share, reason = Parameter("test_size", test_size), str(error)
         raise InputError(
-            "rows_cannot_be_split",
-            n=len(cells),
-            test_size=Parameter("test_size", test_size),
-            reason=str(error),
+            "rows_cannot_be_split", n=len(cells), test_size=share, reason=reason
         ) from None
     return train, test
 

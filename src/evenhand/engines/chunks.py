@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -116,12 +116,8 @@ def check_columns(sizes: FloatArray, dtype: Any, names: Any = None) -> None:
         raise InputError("inputs_not_finite", column=first(unknown))
     large = sizes > float(np.finfo(dtype).max) ** 0.25
     if large.any():
-        raise InputError(
-            "inputs_too_large",
-            column=first(large),
-            largest=float(sizes[np.argmax(large)]),
-            dtype=np.dtype(dtype).name,
-        )
+        largest, dtype = float(sizes[np.argmax(large)]), np.dtype(dtype).name
+        raise InputError("inputs_too_large", column=first(large), largest=largest, dtype=dtype)
 
 
 def check_numbers(values: Any, name: str, column: Any = None) -> None:
@@ -268,13 +264,9 @@ def coded(chunk: Chunk, coding: Coding, start: int) -> MemoryRows:
 def check_weight_range(least: float, most: float, total: float) -> None:
     """Refuse weights that sums cannot hold, or that stand for more rows than there can be."""
     if most > 1e100 or least < 1e-100 or total > MOST_ROWS:
-        raise InputError(
-            "weights_too_far_apart",
-            argument=Parameter("sample_weight"),
-            least=least,
-            most=most,
-            rows=f", {total:.3g} rows in all" if total > MOST_ROWS else "",
-        )
+        rows = f", {total:.3g} rows in all" if total > MOST_ROWS else ""
+        about = {"argument": Parameter("sample_weight"), "least": least, "most": most}
+        raise InputError("weights_too_far_apart", rows=rows, **about)
 
 
 def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **options: Any) -> Coding:
@@ -299,16 +291,6 @@ def coding_of(facts: Facts, *, names: Any, weighted: bool, survey: bool, **optio
     )
 
 
-class ChunkSource(Protocol):
-    """A chunk that can be read at every pass."""
-
-    def read(self) -> Chunk:
-        """Read inputs, labels, groups and weights."""
-
-    def inputs(self) -> FloatArray:
-        """Read the inputs, the only columns that every pass needs."""
-
-
 class ChunkRows(Rows):
     """Rows of a table in chunks, by the facts of all chunks and the coding made of them."""
 
@@ -321,26 +303,17 @@ class ChunkRows(Rows):
 class StreamRows(ChunkRows):
     """Rows whose inputs are read again at every pass, a chunk at a time.
 
-    What is kept are two bytes for the cell of each row, and its weight if it has one.
-
-    Parameters
-    ----------
-    chunks : sequence of ChunkSource
-        Where to read.
-    facts : Facts
-        The facts of all chunks, added up.
-    coding : Coding
-        Numbers of labels and groups.
-    n_features : int
-        How many inputs there are.
+    ``chunks`` are row groups of Parquet files (:class:`evenhand.engines.parquet.RowGroup`).
+    What is kept are two bytes for the cell of each row, and its weight if it has one. ``facts`` are
+    those of all chunks, added up.
     """
 
     def __init__(
-        self, chunks: Sequence[ChunkSource], facts: Facts, coding: Coding, n_features: int
+        self, chunks: Sequence[Any], facts: Facts, coding: Coding, n_features: int
     ) -> None:
         super().__init__(facts, coding, n_features)
         width = np.uint16 if len(coding.groups) * coding.n_labels < 2**16 else np.intp
-        self._chunks: list[tuple[ChunkSource, Any, int, FloatArray, FloatArray | None]] = []
+        self._chunks: list[tuple[Any, Any, int, FloatArray, FloatArray | None]] = []
         for chunk, start, n in zip(chunks, self.starts, facts.rows, strict=True):
             if n:
                 kept, rows = counted(chunk.read())

@@ -61,17 +61,7 @@ def group_values(sensitive_features: Any) -> pd.Series:
 def count_levels(values: Any, name: str) -> tuple[pd.Series, NDArray[np.intp]]:
     """Count the rows of each distinct value, and number each row's value among them.
 
-    Parameters
-    ----------
-    values : ndarray or Series
-        One value per row, none missing.
-    name : str
-        What an error calls them.
-
-    Returns
-    -------
-    tuple of (Series, ndarray of int)
-        Counts by value, which add up over chunks, and the numbers.
+    The counts, by value, add up over chunks. An error calls the values by ``name``.
     """
     codes, distinct = distinct_values(values, name)
     return pd.Series(np.bincount(codes, minlength=len(distinct)), index=distinct), codes
@@ -159,9 +149,12 @@ def make_coding(
     levels, codes = group_codes(groups.index.to_series())
     size = np.zeros(len(levels), dtype=np.intp)
     size[codes] = groups.to_numpy()
-    _check_classes(
-        classes, levels, where, two_groups=two_groups, two_labels=two_labels, binned=binned
-    )
+    if len(classes) < 2:
+        raise InputError("one_class", classes=listed(classes), where=where)
+    if two_labels and len(classes) > 2:
+        # The first sentence is what scikit-learn's checks of estimators look for.
+        raise InputError("many_classes", n=len(classes), classes=listed(classes), where=where)
+    _check_groups(levels, where, two=two_groups, binned=binned)
     compared, number, small = compared_groups(levels, size, min_group_size, where)
     order = classes if label_order is None else label_order(classes)
     return Coding(
@@ -174,32 +167,13 @@ def make_coding(
     )
 
 
-def _check_classes(
-    classes: NDArray[Any],
-    levels: NDArray[Any],
-    where: str,
-    *,
-    two_groups: bool,
-    two_labels: bool,
-    binned: bool,
-) -> None:
-    """Refuse too few or too many labels or groups."""
-    if len(classes) < 2:
-        raise InputError("one_class", classes=listed(classes), where=where)
-    if two_labels and len(classes) > 2:
-        # The first sentence is what scikit-learn's checks of estimators look for.
-        raise InputError("many_classes", n=len(classes), classes=listed(classes), where=where)
+def _check_groups(levels: NDArray[Any], where: str, *, two: bool, binned: bool) -> None:
+    """Refuse too few groups, too many, and numbers that are no groups."""
     argument, n = Parameter("sensitive_features"), len(levels)
-    if n < 2 or (two_groups and n > 2):
-        raise InputError(
-            "number_of_groups",
-            argument=argument,
-            n=n,
-            s="s" * (n != 1),
-            where=where,
-            groups=listed(levels),
-            needed="two" if two_groups else "at least two",
-        )
+    if n < 2 or (two and n > 2):
+        about = {"n": n, "s": "s" * (n != 1), "where": where, "groups": listed(levels)}
+        needed = "two" if two else "at least two"
+        raise InputError("number_of_groups", argument=argument, needed=needed, **about)
     if not binned and n > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
         raise InputError("groups_are_numbers", argument=argument, n=n, bins=Parameter("bins"))
 
@@ -213,13 +187,8 @@ def compared_groups(
         return levels, np.arange(len(levels)), {}
     if large.sum() < 2:
         sizes = joined([f"{named(g)}: {n}" for g, n in zip(levels, size, strict=True)])
-        raise InputError(
-            "small_groups",
-            min_group_size=Parameter("min_group_size", least),
-            where=where,
-            sizes=sizes,
-            name=Parameter("min_group_size"),
-        )
+        given, name = Parameter("min_group_size", least), Parameter("min_group_size")
+        raise InputError("small_groups", min_group_size=given, where=where, sizes=sizes, name=name)
     number = np.where(large, np.cumsum(large) - 1, large.sum())
     small = dict(zip(levels[~large].tolist(), size[~large].tolist(), strict=True))
     return levels[large], number, small

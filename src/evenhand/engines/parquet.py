@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Message, Parameter
-from evenhand.engines.chunks import Chunk, ChunkSource
+from evenhand.engines.chunks import Chunk
 
 # What an input may hold.
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
@@ -51,7 +51,7 @@ def parquet_chunks(
     sensitive: Sequence[str],
     columns: Sequence[str] | None = None,
     weight: str | None = None,
-) -> tuple[list[ChunkSource], list[str]]:
+) -> tuple[list["RowGroup"], list[str]]:
     """Find the chunks of a table in files, and the names of its inputs.
 
     ``columns`` are the inputs; by default all numbers but label, sensitive columns and weight.
@@ -69,12 +69,8 @@ def parquet_chunks(
     others = {label, *sensitive, *([weight] if weight else [])}
     for name in [*others, *(columns or [])]:
         if name not in schema.names:
-            raise InputError(
-                "file_lacks_column",
-                file=first.name,
-                column=name,
-                columns=", ".join(schema.names[:20]),
-            )
+            known = ", ".join(schema.names[:20])
+            raise InputError("file_lacks_column", file=first.name, column=name, columns=known)
     if isinstance(columns, str):
         raise InputError("columns_not_listed", columns=Parameter("columns", columns))
     if not sensitive:
@@ -94,7 +90,7 @@ def parquet_chunks(
                 raise InputError("column_named_twice", columns=Parameter("columns"), column=name)
     if not inputs:
         raise InputError("no_inputs_left")
-    chunks: list[ChunkSource] = []
+    chunks: list[RowGroup] = []
     for path, metadata, own_schema in filled:
         missing = sorted((set(inputs) | others) - set(own_schema.names))
         if missing:
@@ -105,14 +101,8 @@ def parquet_chunks(
         for name in (label, *sensitive):
             types = [_type_name(s.field(name).type) for s in (schema, own_schema)]
             if types[0] != types[1]:
-                raise InputError(
-                    "files_differ_in_type",
-                    column=name,
-                    first_type=types[0],
-                    first=first.name,
-                    type=types[1],
-                    file=path.name,
-                )
+                about = {"first_type": types[0], "first": first.name, "type": types[1]}
+                raise InputError("files_differ_in_type", column=name, file=path.name, **about)
         chunks += [
             RowGroup(path, i, metadata, inputs, label, tuple(sensitive), weight)
             for i in range(metadata.num_row_groups)
@@ -134,21 +124,10 @@ def _check_columns(
         arrow_type = schema.field(name).type
         if _is_number(arrow_type) or (name == weight and pa.types.is_decimal(arrow_type)):
             continue
+        about = {"column": name, "file": path.name, "type": str(arrow_type)}
         if name == weight:
-            raise InputError(
-                "weights_not_numbers",
-                column=name,
-                file=path.name,
-                type=str(arrow_type),
-                argument=Parameter("sample_weight"),
-            )
-        raise InputError(
-            "inputs_not_numbers",
-            column=name,
-            file=path.name,
-            type=str(arrow_type),
-            columns=Parameter("columns"),
-        )
+            raise InputError("weights_not_numbers", argument=Parameter("sample_weight"), **about)
+        raise InputError("inputs_not_numbers", columns=Parameter("columns"), **about)
 
 
 def _is_number(arrow_type: Any) -> bool:

@@ -5,8 +5,6 @@ square; the histograms for two labels and rows without weights.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 A point chosen on the data it was fitted to has a rate that is better there than elsewhere.
 :func:`answer` finds the point for every τ from counts alone, on whatever rows they are of, with the
-margin of a confidence or by tests on held-out rows (:mod:`evenhand.frontier.bounds`).
+margin of a confidence or by tests on held-out rows (:mod:`evenhand.statistics.bounds`).
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import Target
-from evenhand.frontier.bounds import exact_bound, lower_value, rows_factor
-from evenhand.frontier.held_out import HeldOut, candidates
+from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
 from evenhand.frontier.points import Frontier, Point, point_of
+from evenhand.statistics.bounds import lower_value, rows_factor
 
-__all__ = ["Answers", "Choice", "Guarantee", "answer", "guaranteed_choice", "order_of_tests"]
+__all__ = ["Answers", "Choice", "Guarantee", "answer", "guaranteed_choice"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Guarantee:
     tested, candidates : int
         Points that were tested, the failed one included, and points in line to be tested.
     rows_needed : int or None
-        Without a guarantee: about how many rows in all, held out and fitted to, it would take at
-        the rates seen; None if no number would do. None as well if certified.
+        Without a guarantee: about how many held-out rows it would take at the rates seen, of
+        persons one each; None if no number would do. None as well if certified.
     moved : bool
         Whether τ was named after the fit, in place of another.
     """
@@ -79,9 +79,11 @@ class Guarantee:
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
             subject = "the ratio" if len(demands) < 2 else "every ratio"
+            two = max(1 - 2 * self.delta, 0.0)
             later = (
-                "; this target was named after the fit for another: the confidence is for one of "
-                "them alone, not for the best of several"
+                f"; this target was named after the fit for another: any two targets fixed "
+                f"beforehand hold together with confidence {two:.4g}, more of them, or the best of "
+                "several, with less"
             )
             return (
                 f"certified: with confidence {sure} {subject} in the population is at least "
@@ -101,7 +103,7 @@ class Guarantee:
             )
         digits = 10 ** max(len(str(self.rows_needed)) - 2, 0)  # two of them are enough
         needed = ceil(self.rows_needed / digits) * digits
-        return text + f"at these rates about {needed:,} rows in all would be needed"
+        return text + f"at these rates about {needed:,} held-out rows would be needed"
 
 
 class Choice(NamedTuple):
@@ -116,36 +118,6 @@ class Choice(NamedTuple):
     accuracy: float
     bound: float
     guarantee: Guarantee | None = None
-
-
-def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[np.intp]:
-    """Points in the order in which they are tested: the fairest first, then ever more accurate.
-
-    Order and points come from the rows fitted to alone; of the held-out rows only their number is
-    used. The fairest is the one that is likeliest to pass: whose :func:`exact_bound` would be the
-    highest if the held-out rows came out as the fitted ones did. (A rate of 1 among few positives
-    is not fair but uncertain, and would end the tests before they began.)
-
-    Not tested are points that are neither fairer in this sense nor more accurate than another, and
-    points that are no more accurate than one answer to everybody, unless there are no others:
-    a classifier that says yes to nearly everybody has the surest rate, and a guarantee for it is
-    worth nothing.
-    """
-    points = held_out.points
-    if not len(points):
-        return np.zeros(0, dtype=np.intp)
-    size = held_out.n_rows / held_out.n_fitted
-    expected = exact_bound(
-        points.counts[:, : len(points.groups)] * size, target, delta, held_out.bound_name
-    )
-    order = np.lexsort((points.rate, -points.accuracy, -expected))
-    order = order[expected[order] > 0]  # NaN is not
-    labels = points.counts[0].sum(axis=(0, 2))
-    useful = points.accuracy[order] > labels.max() / labels.sum()
-    order = order[useful] if useful.any() else order
-    accuracy = points.accuracy[order]
-    best = np.maximum.accumulate(np.append(-np.inf, accuracy))[:-1]
-    return order[accuracy > best]
 
 
 @dataclass(frozen=True)
@@ -216,7 +188,7 @@ def answer(
     r"""Find the answers to all targets.
 
     With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
-    passes if its :func:`exact_bound` reaches τ. At the first failure it ends, and of those that
+    passes if its exact bound reaches τ. At the first failure it ends, and of those that
     passed the most accurate is taken. An error needs that a point passes whose ratio in the
     population is below τ. The first such point in line is fixed before the held-out rows are seen,
     no other passes unless it does, and it passes with probability δ at most: the number of tests
@@ -289,8 +261,8 @@ def guaranteed_choice(
     needed = None
     if len(order) and not passed:
         compared = held_out.counts[i][: len(held_out.points.groups)]
-        factor, n_rows = rows_factor(compared, target, delta), held_out.n_rows + held_out.n_fitted
-        needed = ceil(factor * n_rows) if np.isfinite(factor) else None
+        factor = rows_factor(compared, target, delta)
+        needed = ceil(factor * held_out.n_rows) if np.isfinite(factor) else None
     bound = float(held_out.bound[i]) if len(order) else np.nan
     guarantee = Guarantee(
         certified=passed > 0,

@@ -14,11 +14,19 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Rows
 from evenhand.core.targets import Target
 from evenhand.engines.memory import MemoryRows
-from evenhand.frontier.bounds import BOUND, exact_bound
 from evenhand.frontier.histograms import cut_counts
 from evenhand.frontier.points import COLUMNS, Frontier
+from evenhand.statistics.bounds import BOUND, BOUNDS, exact_bound
 
-__all__ = ["HeldOut", "candidates", "count_cuts", "count_points", "count_rows", "pool_folds"]
+__all__ = [
+    "HeldOut",
+    "candidates",
+    "count_cuts",
+    "count_points",
+    "count_rows",
+    "order_of_tests",
+    "pool_folds",
+]
 
 
 @dataclass(frozen=True)
@@ -40,13 +48,13 @@ class HeldOut:
         Accuracy, and ratio of the notion's rate between the groups.
     bound : ndarray of shape (n_points,)
         Lower confidence bound of the ratio in the population (:func:`exact_bound`), for a point
-        looked at by itself. NaN for weighted rows and for ``"crossfit"``, which have no bound.
+        looked at by itself. NaN for points that are not tested (:func:`order_of_tests`).
     last : ndarray of shape (n_groups, 2, 2)
         Counts of ``frontier_.last``.
     n_rows, n_fitted : int
         Rows that the counts are of, and rows that the frontier was fitted to.
     bound_name : str
-        By which bound ``bound`` was made, a key of :data:`evenhand.frontier.bounds.BOUNDS`.
+        By which bound ``bound`` was made, a key of :data:`evenhand.statistics.bounds.BOUNDS`.
     """
 
     points: Frontier
@@ -72,11 +80,21 @@ class HeldOut:
     ) -> HeldOut:
         """Make the record from :func:`count_points`; without ``delta`` there are no bounds."""
         counts, last = counts[:-1], counts[-1]
-        bound, compared = np.full(len(counts), np.nan), counts[:, : len(points.groups)]
-        if delta is not None:
-            bound = exact_bound(compared, target, delta)
-        accuracy = overall_accuracy(counts)
-        return cls(points, counts, accuracy, target.value(compared), bound, last, n_rows, n_fitted)
+        accuracy, rate = overall_accuracy(counts), target.value(counts[:, : len(points.groups)])
+        nothing = np.full(len(counts), np.nan)
+        held_out = cls(points, counts, accuracy, rate, nothing, last, n_rows, n_fitted)
+        if delta is None:
+            return held_out
+        return replace(held_out, bound=held_out.bounds(target, delta))
+
+    def bounds(self, target: Target, delta: float) -> FloatArray:
+        """Compute ``bound`` from the counts; NaN for points that are not tested."""
+        bound, order = np.full(len(self.counts), np.nan), order_of_tests(self, target, delta)
+        if BOUNDS[self.bound_name].most_tests is None:
+            order = np.arange(len(bound))  # files of old have all
+        counts = self.counts[order, : len(self.points.groups)]
+        bound[order] = exact_bound(counts, target, delta, self.bound_name)
+        return bound
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with its figures on the rows fitted to and on the others."""
@@ -85,6 +103,38 @@ class HeldOut:
         shares = [name for name in fitted.columns if name.startswith("selection_rate[")]
         figures = {"accuracy": self.accuracy, "rate": self.rate, "bound": self.bound}
         return fitted.rename(columns=named).drop(columns=shares).assign(**figures)
+
+
+def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[np.intp]:
+    """Points in the order in which they are tested: the fairest first, then ever more accurate.
+
+    Order and points come from the rows fitted to alone; of the held-out rows only their number is
+    used. The fairest is the one that is likeliest to pass: whose bound would be the
+    highest if the held-out rows came out as the fitted ones did. (A rate of 1 among few positives
+    is not fair but uncertain, and would end the tests before they began.)
+
+    Not tested are points that are neither fairer in this sense nor more accurate than another, and
+    points that keep less than two thirds of what the most accurate one gains over one answer to
+    everybody, unless there are no others: a classifier that says yes to nearly everybody has the
+    surest rate, and a guarantee for it is worth nothing. Of the others at most a hundred are
+    tested, evenly spread: each test more is one more at which it may end.
+    """
+    points = held_out.points
+    if not len(points):
+        return np.zeros(0, dtype=np.intp)
+    size = held_out.n_rows / held_out.n_fitted
+    bound = BOUNDS[held_out.bound_name]
+    expected = bound.expected(points.counts[:, : len(points.groups)] * size, target, delta)
+    order = np.lexsort((points.rate, -points.accuracy, -expected))
+    order = order[expected[order] > 0]  # NaN is not
+    labels = points.counts[0].sum(axis=(0, 2))
+    constant = labels.max() / labels.sum()
+    least = constant + bound.worth * max(float(points.accuracy.max()) - constant, 0.0)
+    useful = (points.accuracy[order] > constant) & (points.accuracy[order] >= least)
+    order = order[useful] if useful.any() else order
+    accuracy = points.accuracy[order]
+    best = np.maximum.accumulate(np.append(-np.inf, accuracy))[:-1]
+    return bound.spread(order[accuracy > best], len(points.groups))
 
 
 def candidates(frontier: Frontier) -> Frontier:

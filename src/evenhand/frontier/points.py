@@ -25,7 +25,8 @@ COLUMNS = ("iterate", "cut", "accuracy", "rate", "counts")
 class Point(NamedTuple):
     """A classifier on the frontier: an iterate and a cut on its scores.
 
-    The cut is a number, or one for each group, or one for each of many labels.
+    The cut is a number, or one for each group, or one for each of many labels. ``source`` says what
+    found the iterate (:attr:`evenhand.core.trajectory.Trajectory.sources`).
     """
 
     iterate: int
@@ -34,6 +35,7 @@ class Point(NamedTuple):
     rate: float
     counts: FloatArray
     feasible: bool
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Frontier:
     n_sure : int
         How many points, from the first, no other beats in accuracy and in its rate less a margin
         for chance. The others have higher rates, which may be chance.
+    sources : sequence of str, default=()
+        What found each iterate, by its number.
     conservative : Frontier, optional
         Every point that no other beats in accuracy and in its rate less the margin: also those that
         others beat in accuracy and in the rate itself, which have more positives and so a surer
@@ -86,10 +90,17 @@ class Frontier:
     rate_name: str = "rate"
     complete: bool = True
     n_sure: int = 0
+    sources: Sequence[str] = ()
     conservative: Frontier | None = None
 
     def __len__(self) -> int:
         return len(self.rate)
+
+    @property
+    def constant(self) -> float:
+        """Accuracy of the same answer to everybody, the commonest label's."""
+        labels = self.last.counts.sum(axis=(0, 2))
+        return float(labels.max() / labels.sum())
 
     def take(self, index: NDArray[np.intp]) -> Frontier:
         """Give some of the points, by their numbers."""
@@ -109,14 +120,21 @@ class Frontier:
         return point_of(self, min(i, len(self) - 1), i < len(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point, with each group's selection rate."""
+        """One row per point, with each group's selection rate.
+
+        ``source`` says what found it; ``below_constant``, that the same answer to everybody would
+        be right more often.
+        """
         columns: dict[str, Any] = {"iterate": self.iterate}
+        if self.sources:
+            columns["source"] = [self.sources[i] for i in self.iterate]
         if self.cut.ndim == 1:
             columns["cut"] = self.cut
         else:
             named = self.labels if len(self.labels) > 2 else [*self.groups, "others"]
             columns |= {f"cut[{name}]": c for name, c in zip(named, self.cut.T, strict=False)}
         columns |= {"accuracy": self.accuracy, "rate": self.rate}
+        columns["below_constant"] = self.accuracy < self.constant
         for c in self.favourable:
             selected = RATES["selection_rate"].of_label(c, len(self.labels))
             share = selected.per_group(self.counts[:, : len(self.groups)])
@@ -175,13 +193,15 @@ class Points(NamedTuple):
         return (self.accuracy > to_beat[bins]) & (merit >= 0)
 
 
-def point_of(points: Any, i: int, feasible: bool) -> Point:
-    cut = points.cut[i]
+def point_of(points: Any, i: int, feasible: bool, sources: Sequence[str] = ()) -> Point:
+    cut, iterate = points.cut[i], int(points.iterate[i])
+    sources = sources or getattr(points, "sources", ())
     return Point(
-        int(points.iterate[i]),
+        iterate,
         cut if np.ndim(cut) else float(cut),
         float(points.accuracy[i]),
         float(points.rate[i]),
         points.counts[i],
         feasible,
+        sources[iterate] if sources else "",
     )

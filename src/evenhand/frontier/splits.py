@@ -12,6 +12,7 @@ __all__ = [
     "check_fitted",
     "check_held_out",
     "check_unweighted",
+    "one_of_each",
     "rows_of",
     "split_folds",
     "split_rows",
@@ -76,6 +77,14 @@ def split_rows(
         held_out.append(rows[:n])
     out = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(strata)), out), out
+
+
+def one_of_each(
+    rows: NDArray[np.intp], persons: NDArray[np.intp], random: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Draw one row of each person among some rows."""
+    mixed = random.permutation(rows)
+    return np.sort(mixed[np.unique(persons[mixed], return_index=True)[1]])
 
 
 def split_folds(

@@ -68,6 +68,7 @@ def sweep(
     min_share: float = 0.01,
     groups: Sequence[Any] = (0, 1),
     labels: Sequence[Any] = (0, 1),
+    sources: Sequence[str] = (),
     limits: Limits = LIMITS,
 ) -> Frontier:
     """Frontier of the iterates on the oracle's data.
@@ -89,6 +90,8 @@ def sweep(
         Names of the groups.
     labels : sequence, default=(0, 1)
         Names of the labels.
+    sources : sequence of str, default=()
+        What found each iterate.
     limits : Limits
         Up to how many rows every cut is tried, and from how many on that is compiled.
     """
@@ -99,7 +102,9 @@ def sweep(
         strategy = ExactCuts
     search = strategy(oracle, iterates, by_group, min_share, limits)
     complete = search.run()
-    return search.frontier(groups=list(groups), labels=list(labels), complete=complete)
+    return search.frontier(
+        groups=list(groups), labels=list(labels), sources=tuple(sources), complete=complete
+    )
 
 
 class Sweep(ABC):
@@ -189,7 +194,7 @@ class Sweep(ABC):
                 points._replace(cut=points.cut[:, 0])
                 for points in (self.last, chosen, conservative)
             )
-        last = point_of(self.last, 0, False)
+        last = point_of(self.last, 0, False, about["sources"])
         chosen_frontier, conservative_frontier = (
             Frontier(p.iterate, p.cut, p.accuracy, p.rate, p.counts, last=last, **about)
             for p in (chosen, conservative)

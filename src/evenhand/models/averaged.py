@@ -13,8 +13,6 @@ from evenhand.frontier.points import Point
 from evenhand.models.inputs import is_dask
 from evenhand.models.predictions import Predictions
 
-__all__ = ["AveragedClassifier"]
-
 FloatArray = NDArray[Any]
 
 

@@ -1,11 +1,11 @@
 r"""FairBoostedClassifier: the linear engine on columns that gradient boosting makes.
 
-Among classifiers that do not see the group, the most accurate one at given ratios of selection
-rates cuts a linear function of probabilities,
+Among classifiers that do not see the group, the most accurate one at given rates of the groups
+cuts a linear function of probabilities,
 
-.. math:: \hat y = \Big[\,P(y{=}1 \mid x) - \sum_k \lambda_k\, P(z{=}k \mid x) > c\,\Big],
+.. math:: \hat y = \Big[\,P(y{=}1 \mid x) - \sum_{yk} \lambda_{yk}\, P(y, z{=}k \mid x) > c\,\Big],
 
-because both the accuracy and each group's selection rate are linear in the decision, with these
+because both the accuracy and each group's rates are linear in the decision, with these
 probabilities as coefficients. So a linear model needs no more than good estimates of them, and
 :class:`~evenhand.FairClassifier` finds λ and c, and every other point of the frontier.
 
@@ -35,21 +35,31 @@ from evenhand.engines.coding import joined
 from evenhand.models.boosted_columns import BoostedColumns, check_scorer
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
+from evenhand.models.fit_rows import code_persons
 from evenhand.models.inputs import (
     CodedRows,
     as_table,
     blank_groups,
     check_labels,
     check_not_alone,
+    code_known_groups,
     code_rows,
+    find_groups,
     group_column,
     take_rows,
 )
-from evenhand.models.training import learn
+from evenhand.models.training import Fit, learn
 
 __all__ = ["FairBoostedClassifier"]
 
 FloatArray = NDArray[np.float64]
+# What needs the groups to predict, as its error calls it.
+AWARE = "a FairBoostedClassifier with group_cuts=True"
+
+
+def shown(booster: Any) -> str:
+    """Write a booster's class and parameters on one line."""
+    return " ".join(repr(booster).split())
 
 
 def _check_kinds(X: pd.DataFrame) -> None:
@@ -71,20 +81,25 @@ def _check_kinds(X: pd.DataFrame) -> None:
 @documented("""
 X : array-like or DataFrame of shape (n_samples, n_features)
     Inputs.
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), optional
+    Group of each row; needed with ``group_cuts``, else not looked at.
 """)
 @dataclass(eq=False, repr=False)
 class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, BaseEstimator):
     r"""Fair classifier as strong as gradient boosting, with the whole frontier of one fit.
 
-    Two boosted models, of the label and of the group given X, are fitted K times, each time without
-    one fold. The columns of a training row come from the models that have not seen it,
+    Boosted models of the label, and of the group among the rows of each label, are fitted K times,
+    each time without one fold. The columns of a training row come from the models that have not
+    seen it,
 
-    .. math:: \phi(x_i) = \big(\operatorname{logit} p_{-i},\; p_{-i},\; q_{-i}\big)(x_i), \qquad
-        p \approx P(y{=}1 \mid x),\quad q_k \approx P(z{=}k \mid x),
+    .. math:: \phi(x_i) = \big(\operatorname{logit} p_{-i},\; p_{-i},\; q_{-i},\; r_{-i}\big)(x_i),
 
-    and the columns of a new row are the mean over all K models. Standardised, they are inputs of a
+    with :math:`p \approx P(y{=}1 \mid x)`, :math:`q_k \approx P(z{=}k \mid x)` and
+    :math:`r_k \approx P(y{=}1, z{=}k \mid x) = P(y{=}1 \mid x)\,P(z{=}k \mid x, y{=}1)`, and the
+    columns of a new row are the mean over all K models. Standardised, they are inputs of a
     :class:`~evenhand.FairClassifier`: solver, frontier and selection are its own. Its score being
-    linear, the mean over the columns of the K models is the mean over the K scores.
+    linear, the mean over the columns of the K models is the mean over the K scores. Directions that
+    are optimal if the estimates are right (:mod:`evenhand.models.directions`) join its iterates.
 
     Group and label are needed to fit, not to predict. But the model contains an estimate of the
     group and uses it: see the user guide's page on boosting.
@@ -102,17 +117,13 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     notion, tau
     classifier : FairClassifier, optional
         The engine, with parameters of its own such as ``method``; it is cloned. What is a parameter
-        here as well, such as ``tau``, is given here, and ``group_cuts`` is refused: the group is
-        not needed to predict.
+        here as well, such as ``tau``, is given here.
     booster : estimator, optional
         Model of label and group, with ``fit(X, y)`` and ``predict_proba``; it is cloned. By default
-        ``HistGradientBoostingClassifier(learning_rate=0.05, max_iter=400, max_leaf_nodes=15,
-        early_stopping=True)``: the usual one overfits tables of a few thousand rows.
+        LightGBM's if that is installed, else scikit-learn's, both so that they stop early
+        (:func:`evenhand.models.boosted_columns.default_booster`); ``booster_`` says which it was.
     n_folds : int, default=5
         K.
-    interactions : bool, default=False
-        Add the columns :math:`p\,q_k`. Statistical parity does not need them; the optimum for rates
-        that depend on the label is bilinear in p and q.
     scorers : sequence of fitted estimators, default=()
         The score of each, ``decision_function`` or else the probability of its second class, is one
         more column. They are given X without the group column and are never fitted, not even copies
@@ -126,14 +137,16 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         Of more than two groups, those with fewer rows are fitted but neither compared nor guessed.
         They are in ``small_groups_``.
     pos_label, survey_weights
+    group_cuts : bool, default=False
+        Attribute-aware: the group is an input of the label's model, ``predict`` needs it, and each
+        group has its own cut; nothing estimates the group then. Two labels only.
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. Rates are compared between bins, as many
         of equal size or those between the values given, and each bin has its probability column.
     random_state : int, RandomState or None, default=None
         Seed of folds, of boosting and, unless the engine has one of its own, of the rows held out.
     n_jobs : int, optional
-        Folds fitted at once. Boosting uses several threads already; more jobs help on tables too
-        small for that.
+        Models fitted at once, each on one thread; by default as many as there are cores to use.
 
     Attributes
     ----------
@@ -142,8 +155,14 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         The fitted engine; ``classifier_.coef_`` are the weights of the standardised columns.
     column_names_ : list of str
         What the columns are.
-    models_ : list of pairs (label, group)
-        The boosted models that have not seen a fold.
+    booster_ : str
+        The booster that was used, in words.
+    models_ : list of pairs (label, groups)
+        Models that have not seen a fold, of the label and of the group of each label's rows:
+        called with inputs they give probabilities; ``model`` is the library's and ``forest`` its
+        trees.
+    maker_ : BoostedColumns
+        What makes the columns.
     folds_ : ndarray of shape (n_samples,)
         Fold of each row of positive weight; −1 for rows held out.
     columns_ : ndarray of shape (n_samples, n_columns)
@@ -163,8 +182,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     >>> model = FairBoostedClassifier(
     ...     tau=0.9, booster=HistGradientBoostingClassifier(max_iter=10), random_state=0)
     >>> model = model.fit(data.data, data.target, sensitive_features=data.sensitive_features)
-    >>> model.feasible_, model.column_names_
-    (True, ['label logit', 'label probability', 'group probability[male]'])
+    >>> model.feasible_, model.column_names_[2:]
+    (True, ['group probability[male]', 'both probabilities[male]'])
     """
 
     notion: str | Sequence[str] = "statistical_parity"
@@ -173,7 +192,6 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     classifier: FairClassifier | None = None
     booster: Any = None
     n_folds: int = 5
-    interactions: bool = False
     scorers: Sequence[Any] = ()
     confidence: float | str | None = 0.9
     selection: str = "train"
@@ -184,6 +202,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     min_group_size: int = 30
     pos_label: Any = None
     survey_weights: bool = False
+    group_cuts: bool = False
     bins: Any = None
     random_state: Any = None
     n_jobs: int | None = None
@@ -193,7 +212,6 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         "classifier": [FairClassifier, None],
         "booster": [HasMethods(["fit", "predict_proba"]), None],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "interactions": ["boolean"],
         "scorers": [list, tuple],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -201,7 +219,6 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = True
         tags.non_deterministic = self.classifier is not None and self.classifier.method.noise
         return tags
@@ -219,7 +236,13 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
 
     @documented(FairClassifier.fit.__doc__)
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        persons: Any = None,
     ) -> FairBoostedClassifier:
         """Fit the boosted models, and the classifier and its frontier on their columns.
 
@@ -229,11 +252,12 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             Inputs: numbers of any scales, in a DataFrame also pandas categories; NaN is a value
             like others. Not sparse.
         y : array-like of shape (n_samples,)
-            Two-valued labels of any type.
+            Labels of any type, two or more.
         sensitive_features
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, for boosting, standardisation and rates. A row of weight 0 is as if not
             there; one of weight 2 is not quite two rows, which would be in two folds.
+        persons
 
         Returns
         -------
@@ -258,11 +282,13 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             table=table,
             column=column,
             where=where,
-            two_labels=True,
             **settings.coding,
         )
+        if persons is not None:
+            rows = rows._replace(person=code_persons(persons, settings, rows, sample_weight))
         settings.check_classes(rows.classes)
         labels = settings.label_order(rows.classes)
+        rate = settings.notion_of(len(labels), settings.favourable(rows.classes)).rate
         random = check_random_state(self.random_state)
         # Drawn for all rows before any are set aside: no draw depends on a label.
         order = random.permutation(len(rows.y))
@@ -279,12 +305,13 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             part, rest = take_rows(rows, fitted), take_rows(rows, held)
             maker = self._maker(seed)
             among = " to fit to" if len(held) else ""
-            columns = maker.fit(
-                safe_indexing(X, part.X[:, 0]), part._replace(classes=labels), order[fitted], among
-            )
+            part = part._replace(classes=labels)
+            columns = maker.fit(safe_indexing(X, part.X[:, 0]), part, order[fitted], among)
+            directions = None if settings.method.noise else maker.directions(part, rate)
+            part = part._replace(classes=rows.classes, directions=directions)
             others = scaled = np.empty((0, columns.shape[1]))
             if len(held):
-                others = maker(safe_indexing(X, rest.X[:, 0]))
+                others = maker(safe_indexing(X, rest.X[:, 0]), rest.z)
                 scaled = maker.scale(others)
             if not kept:  # a cross-fit makes others later, and needs only their counts
                 folds, made = np.full(len(rows.y), -1), np.empty((len(rows.y), columns.shape[1]))
@@ -297,13 +324,44 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             )
 
         fit = learn(rows, settings, random, view)
-        self._columns, self.folds_, self.columns_ = kept[0]
-        self.classes_, self._group_column = rows.classes, column
-        self.models_, self.scaler_ = self._columns.models, self._columns.scaler
-        self.column_names_ = self._columns.names
-        engine.n_features_in_ = len(self.column_names_)
-        self.classifier_ = engine.adopt(fit)
-        return self._adopt()
+        columns, self.folds_, self.columns_ = kept[0]
+        engine.n_features_in_ = len(columns.names)
+        return self.adopt(engine.adopt(fit), columns, column, shown(columns.booster))
+
+    def adopt(
+        self,
+        engine: FairClassifier,
+        columns: BoostedColumns,
+        group_column: int | None,
+        booster: str,
+    ) -> FairBoostedClassifier:
+        """Become the classifier of a fitted engine and of what makes its columns.
+
+        Parameters
+        ----------
+        engine : FairClassifier
+            Fitted to the columns.
+        columns : BoostedColumns
+            Fitted.
+        group_column : int or None
+            Column of X that is sensitive and no input.
+        booster : str
+            The booster, in words.
+
+        Returns
+        -------
+        FairBoostedClassifier
+            This estimator, fitted.
+        """
+        self.maker_, self.group_column_, self.booster_ = columns, group_column, booster
+        self.models_, self.scaler_ = columns.models, columns.scaler
+        self.column_names_, self.classes_ = columns.names, engine.classes_
+        self.classifier_ = engine
+        return self._show()
+
+    def check_parameters(self) -> None:
+        """Refuse parameters out of range."""
+        self._validate_params()
 
     def _engine(self) -> FairClassifier:
         """Clone the engine and give it what is decided here."""
@@ -314,20 +372,26 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             value, default = getattr(engine, name), getattr(usual, name)
             if not (isinstance(value, type(default)) and value == default):
                 raise InputError("parameter_of_engine", parameter=Parameter(name, value), name=name)
-        if engine.group_cuts:
-            raise InputError("boosted_group_cuts")
         engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
-        engine.settings()  # its errors come before long work
+        settings = engine.settings()  # its errors come before long work
+        if settings.group_cuts and settings.place == "train" and settings.margin:
+            raise InputError(
+                "boosted_group_cuts",
+                cuts=Parameter("group_cuts", True),
+                confidence=Parameter("confidence", self.confidence),
+                holdout=Parameter("selection", "holdout"),
+                none=Parameter("confidence", None),
+            )
         return engine
 
     def _maker(self, seed: int) -> BoostedColumns:
         return BoostedColumns(
             self.booster,
             n_folds=self.n_folds,
-            interactions=self.interactions,
             scorers=self.scorers,
             n_jobs=self.n_jobs,
             seed=seed,
+            aware=self.group_cuts,
         )
 
     def _check(self, X: Any, column: int | None, y: Any = None, *, reset: bool) -> Any:
@@ -355,7 +419,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             X = X.iloc[:, others] if is_frame else X[:, others]
         return (X, y) if reset else X
 
-    def _adopt(self) -> FairBoostedClassifier:
+    def _show(self) -> FairBoostedClassifier:
         """Show the engine's findings as one's own."""
         for name in FOUND:
             setattr(self, name, getattr(self.classifier_, name))
@@ -380,68 +444,131 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         other._validate_params()
         other.classifier_ = self.classifier_.at(tau)
         other.tau = other.classifier_.tau
-        return other._adopt()
+        return other._show()
 
-    def columns(self, X: Any) -> FloatArray:
+    @property
+    def needs_group(self) -> bool:
+        """Whether ``predict`` must be told each row's group."""
+        return bool(self.group_cuts)
+
+    @property
+    def fitted_(self) -> Fit:
+        """All that the engine's fit found."""
+        return self.classifier_.fitted_
+
+    def columns(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Columns of new rows, standardised: the inputs of ``classifier_``.
 
         Parameters
         ----------
-        X
+        X, sensitive_features
 
         Returns
         -------
         ndarray of shape (n_samples, n_columns)
             In the order of ``column_names_``.
         """
-        check_is_fitted(self)
-        X = self._check(X, self._group_column, reset=False)
-        return self._columns.scale(self._columns(X))
+        return self._columns_of(X, sensitive_features)[0]
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def estimates(self, X: Any, *, sensitive_features: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Estimated probabilities of the labels and of the groups, means over the models.
+
+        Parameters
+        ----------
+        X, sensitive_features
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            P(label | x), the favourable one of two last, and P(group | x) of ``groups_``; where the
+            group is known, a column of ones.
+        """
+        X, z, _ = self._checked(X, sensitive_features)
+        joint = self.maker_.joint_of(X, z)
+        return joint.sum(axis=2), joint.sum(axis=1)
+
+    def _columns_of(self, X: Any, sensitive_features: Any) -> tuple[FloatArray, Any]:
+        """Give the standardised columns of new rows, and their groups if these are needed."""
+        X, z, groups = self._checked(X, sensitive_features)
+        return self.maker_.scale(self.maker_(X, z)), groups
+
+    def _checked(self, X: Any, sensitive_features: Any) -> tuple[Any, Any, Any]:
+        """Check new rows; give them with their groups, numbered and as given, if needed."""
+        check_is_fitted(self)
+        where, groups = self.sensitive_features, sensitive_features
+        table = as_table(X) if isinstance(where, int | str) else X
+        X = self._check(X, self.group_column_, reset=False)
+        if not self.group_cuts:
+            return X, None, None
+        if groups is None and where is not None:
+            groups = find_groups(table, self.group_column_, where, None, None)
+        fit = self.fitted_
+        small, edges = fit.small_groups, fit.edges
+        z = code_known_groups(AWARE, fit.groups, groups, X.shape[0], small=small, edges=edges)
+        return X, z, groups
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Score less the chosen cut; positive means ``classes_[1]``.
 
         Parameters
         ----------
-        X
+        X, sensitive_features
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Mean score of the models, less the cut.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Mean score of the models, less the cut; of more than two labels one for each.
         """
-        columns = self.columns(X)
-        return self.classifier_.decision_function(columns)
+        columns, groups = self._columns_of(X, sensitive_features)
+        return self.classifier_.decision_function(columns, sensitive_features=groups)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Predicted label of each row.
 
         Parameters
         ----------
-        X
+        X, sensitive_features
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        columns = self.columns(X)
-        return self.classifier_.predict(columns)
+        columns, groups = self._columns_of(X, sensitive_features)
+        return self.classifier_.predict(columns, sensitive_features=groups)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Sigmoid of :meth:`decision_function`, a score between 0 and 1.
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Sigmoid or softmax of :meth:`decision_function`, scores between 0 and 1.
 
-        It is above one half where the prediction is positive, but it is not calibrated: fairness
-        and the cut move it away from the label's frequency.
+        The predicted label's is the largest, but they are not calibrated: fairness and the cut move
+        them away from the labels' frequencies.
 
         Parameters
         ----------
-        X
+        X, sensitive_features
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        columns = self.columns(X)
-        return self.classifier_.predict_proba(columns)
+        columns, groups = self._columns_of(X, sensitive_features)
+        return self.classifier_.predict_proba(columns, sensitive_features=groups)
+
+    @documented(FairClassifier.score.__doc__)
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None
+    ) -> float:
+        """Accuracy of the predictions.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features
+
+        Returns
+        -------
+        float
+            Share of right predictions.
+        """
+        answer = self.predict(X, sensitive_features=sensitive_features)
+        return float(np.average(answer == column_or_1d(y), weights=sample_weight))

@@ -89,6 +89,9 @@ def _targets(model: Any) -> list[str]:
 
 def _sure(fitted: Any, model: Any) -> str:
     """Say how sure the target is and, if it is missed, which part can be relied on."""
+    if fitted.guarantee_ is not None:
+        sure = f"confidence {1 - fitted.fitted_.delta:g}"
+        return f", and in the population with {sure} by an exact test" * model.feasible_
     if not isinstance(fitted.fitted_.confidence, float):
         return ""
     sure = f" with a confidence of about {fitted.fitted_.confidence:g}"
@@ -131,6 +134,7 @@ def summary_html(estimator: Any) -> str:
         (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
         ("accuracy", f"{model.accuracy_:.4f}"),
         ("groups", named),
+        *([("boosted trees", model.booster_.partition("(")[0])] if inner is not model else []),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
     ]
     if steps:

@@ -23,7 +23,7 @@ from evenhand.frontier.mixtures import best_mixture, check_linear
 from evenhand.frontier.points import point_of
 from evenhand.models.averaged import AveragedClassifier
 from evenhand.models.card import ShowsSummary
-from evenhand.models.fit_rows import parquet_rows, read_rows
+from evenhand.models.fit_rows import code_persons, parquet_rows, read_rows
 from evenhand.models.inputs import CodedRows, take_rows
 from evenhand.models.method import Method
 from evenhand.models.predictions import Predictions
@@ -92,16 +92,17 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     .. math:: w \leftarrow w - \eta\,(g_C - \alpha_t g_F - \Pi_{g_F} g_C),
 
     and the run is accelerated. Every iterate that is kept, with every decision cut on its scores,
-    is a classifier; the Pareto set of their accuracies and rates is ``frontier_``. The fitted
+    is a classifier, as are other directions that join them
+    (:mod:`evenhand.core.directions`); the Pareto set of their accuracies and rates is
+    ``frontier_``. The fitted
     classifier is the most accurate point whose rate in the *population* reaches ``tau`` with about
     the probability ``confidence``; :meth:`at` moves to another τ without training. The group is not
     needed to predict.
 
     The favourable outcome is the label that ``pos_label`` names, of 0 and 1 the latter by default.
     Of more than two labels the classifier is a softmax, and every label counts as favourable, the
-    worst of their rates deciding, unless ``pos_label`` names one. Inputs are numbers, used as they
-    are: bring them to similar scales first, for instance with ``StandardScaler``, or let
-    :func:`evenhand.fair_pipeline` make them of a table with text.
+    worst of their rates deciding, unless ``pos_label`` names one. Inputs are numbers, in whatever
+    units; :func:`evenhand.fair_pipeline` makes them of a table with text.
 
     Parameters
     ----------
@@ -123,12 +124,12 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
           least τ with about that probability. The point's rate must be above τ by a margin: the
           standard errors that its counts give, times the normal quantile of the number and 0.3
           more for what choosing among many points adds
-          (:func:`evenhand.frontier.bounds.margin_of`).
+          (:func:`evenhand.statistics.bounds.margin_of`).
         - ``None``: the rate itself must reach τ, as in the paper. On new rows it is then below τ
           about as often as above.
         - ``"certified"``: with confidence 1 − ``delta``, exactly, or ``feasible_`` is False. Tests
           on held-out rows, the fairest point first, by exact bounds
-          (:func:`evenhand.frontier.bounds.ratio_bound`). For unweighted rows that are
+          (:func:`evenhand.statistics.bounds.exact_score_bound`). For unweighted rows that are
           independent draws from one population.
     selection : {"train", "holdout", "crossfit"}, default="train"
         On which rows the point is chosen.
@@ -198,7 +199,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         Accuracy and rate of every point worth choosing, on the rows fitted to: all, or those not
         held out.
     point_ : Point
-        The chosen point, with its figures on the rows fitted to.
+        The chosen point, with its figures on the rows fitted to; ``point_.source`` says what found
+        its weights.
     held_out_ : HeldOut or None
         Figures of the points that may be chosen on the held-out rows, or out of fold. None if the
         point was chosen on the rows fitted to.
@@ -363,14 +365,20 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        persons: Any = None,
     ) -> FairClassifier:
         """Fit the classifier and its frontier.
 
         Parameters
         ----------
         X : array-like, sparse matrix, tensor or Dask collection, (n_samples, n_features)
-            Inputs, numeric and of similar scales. float32 stays float32. A tensor stays on its
+            Inputs, numeric, of any scales. float32 stays float32. A tensor stays on its
             device, and the partitions of a Dask array or frame on their workers; so may then be the
             partitions of the other arguments.
         y : array-like of shape (n_samples,)
@@ -382,6 +390,10 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         sample_weight : array-like of shape (n_samples,), optional
             Row weights. A weight of k counts as k rows, one of 0 as none; a mean below 1 is brought
             to 1. Those of a survey need ``survey_weights=True``.
+        persons : array-like of shape (n_samples,), optional
+            Whose row each is, where a person may have several. Rows are then held out by person,
+            and of each person held out one row counts, drawn by ``random_state``. For
+            ``confidence="certified"``, ``selection="holdout"`` and ``"crossfit"``.
 
         Returns
         -------
@@ -390,6 +402,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         """
         settings = self.settings()
         rows, random = read_rows(self, settings, X, y, sensitive_features, sample_weight)
+        if persons is not None:
+            rows = rows._replace(person=code_persons(persons, settings, rows, sample_weight))
         return self.fit_rows(rows, settings, random)
 
     def fit_parquet(

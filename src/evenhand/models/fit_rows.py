@@ -6,6 +6,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import (
@@ -40,8 +41,6 @@ from evenhand.models.inputs import (
     on_host,
 )
 from evenhand.models.settings import Settings
-
-__all__ = ["code_chunks", "parquet_rows", "read_rows", "refuse_text"]
 
 FLOATS = (np.float64, np.float32)
 
@@ -99,6 +98,33 @@ def read_rows(
         rows = rows._replace(X=rows.X[:, inputs], inputs=inputs)
     settings.check_classes(rows.classes, guess=reset)
     return rows, random
+
+
+def code_persons(
+    persons: Any, settings: Settings, rows: CodedRows, sample_weight: Any
+) -> NDArray[np.intp]:
+    """Give the number of the person whose row each is, of the rows that count."""
+    if settings.place == "train":
+        raise InputError(
+            "persons_without_held_out",
+            persons=Parameter("persons"),
+            certified=Parameter("confidence", "certified"),
+            holdout=Parameter("selection", "holdout"),
+        )
+    if rows.source is not None:
+        raise InputError("for_tables_in_memory", parameter=Parameter("persons", "..."))
+    values = pd.Series(np.asarray(on_host(persons)))
+    check_missing(values, "persons", "give each of them a person of its own")
+    if sample_weight is not None and len(values) > len(rows.y):
+        values = values[np.asarray(on_host(sample_weight)) > 0]
+    if len(values) != len(rows.y):
+        raise InputError(
+            "persons_of_other_rows",
+            persons=Parameter("persons"),
+            n=len(values),
+            n_rows=len(rows.y),
+        )
+    return pd.factorize(values)[0].astype(np.intp)
 
 
 def _check_arrays(

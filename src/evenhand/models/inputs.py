@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from evenhand._sklearn import check_sample_weight, safe_indexing
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import check_missing, crossed, only_text, rising
+from evenhand.core.row_sums import column_ends
 from evenhand.core.rows import Rows
 from evenhand.engines.chunks import check_columns, check_numbers, check_weight_range, column_sizes
 from evenhand.engines.coding import (
@@ -28,29 +29,10 @@ from evenhand.engines.coding import (
 from evenhand.models.bins import bin_names, in_bins, numbers_for_bins
 from evenhand.models.settings import warn
 
-__all__ = [
-    "CodedRows",
-    "as_table",
-    "blank_groups",
-    "check_labels",
-    "check_not_alone",
-    "check_scales",
-    "check_sizes",
-    "check_weights",
-    "code_known_groups",
-    "code_rows",
-    "find_groups",
-    "find_no_numbers",
-    "group_column",
-    "is_dask",
-    "is_tensor",
-    "merge_alike",
-    "on_host",
-    "take_rows",
-]
-
 # Standard deviations further apart than this deserve a warning.
 MAX_SPREAD = 100
+# And so do columns of float32 whose values differ by less than this share of their size.
+LEAST_SPREAD = 1e-3
 # Sample size for the test whether merging duplicate rows can pay.
 SAMPLE_ROWS = 1 << 14
 # Rows compared at once when duplicates are merged.
@@ -261,8 +243,9 @@ class CodedRows(NamedTuple):
     ``inputs`` are the columns of the user's X that X has. Rows of groups too small to compare have
     the number ``len(groups)``; ``small`` says how many rows each of these groups has. If the groups
     are bins of a number, ``quantity`` is that number, standardised, and ``edges`` separate them;
-    ``extra`` is the noise column, if there is one. If an engine has the rows, it is their
-    ``source``, and X, y, z and weight are None.
+    ``extra`` is the noise column, and ``person`` whose row it is, if that was said. ``directions``
+    are weights that are known to be worth a place among the iterates. If an engine has the rows, it
+    is their ``source``, and X, y, z and weight are None.
     """
 
     X: Any
@@ -276,7 +259,9 @@ class CodedRows(NamedTuple):
     quantity: NDArray[np.float64] | None = None
     extra: NDArray[np.float64] | None = None
     edges: NDArray[np.float64] | None = None
+    person: NDArray[np.intp] | None = None
     source: Rows | None = None
+    directions: NDArray[np.float64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -293,7 +278,7 @@ def take_rows(rows: CodedRows, index: Any) -> CodedRows:
     """Take some of the rows; classes and groups stay as they are."""
     if rows.source is not None:
         return rows._replace(source=rows.source.take(index))
-    names = "X", "y", "z", "weight", "extra", "quantity"
+    names = "X", "y", "z", "weight", "extra", "quantity", "person"
     columns: dict[str, Any] = {name: getattr(rows, name) for name in names}
     return rows._replace(**{k: v[index] for k, v in columns.items() if v is not None})
 
@@ -365,13 +350,8 @@ def code_known_groups(
         codes = codes.fillna(crossed(sensitive_features, "sensitive_features", ", ").map(index))
     if codes.isna().any():
         unknown = values[codes.isna()].tolist()[0]
-        raise InputError(
-            "unknown_group",
-            groups=Parameter("sensitive_features"),
-            group=unknown,
-            shown=named(unknown),
-            known=listed(index),
-        )
+        about = {"groups": Parameter("sensitive_features"), "known": listed(index)}
+        raise InputError("unknown_group", group=unknown, shown=named(unknown), **about)
     return codes.to_numpy(dtype=np.intp)
 
 
@@ -405,8 +385,23 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
-def check_scales(scale: NDArray[np.float64], names: Any) -> None:
-    """Warn if columns differ in scale, and name the fewer of the large and the small ones."""
+def check_digits(rows: Rows, names: Any) -> None:
+    """Warn of float32 columns that differ too little for their size, and name them."""
+    if np.dtype(rows.dtype) != np.float32:
+        return
+    most, least = rows.reduce(np.maximum, column_ends) * [[1.0], [-1.0]]
+    spread, size = most - least, np.maximum(np.abs(most), np.abs(least))
+    coarse = (spread > 0) & (spread < LEAST_SPREAD * size)
+    if coarse.any():
+        columns = names[coarse]
+        warn(InputWarning("coarse_float32", columns=columns.tolist(), named=listed(columns)))
+
+
+def check_scales(scale: NDArray[np.float64], names: Any, otherwise: str = "") -> None:
+    """Warn if columns differ in scale, and name the fewer of the large and the small ones.
+
+    ``otherwise`` says what else than scaling helps.
+    """
     varying = scale > 0
     if not varying.any():
         return
@@ -416,13 +411,6 @@ def check_scales(scale: NDArray[np.float64], names: Any) -> None:
     large = scale > np.sqrt(low * high)
     small = varying & ~large
     few, size = (large, "large") if large.sum() <= small.sum() else (small, "small")
-    warn(
-        InputWarning(
-            "unlike_scales",
-            factor=high / low,
-            columns=names[few].tolist(),
-            named=listed(names[few]),
-            are="is" if few.sum() == 1 else "are",
-            size=size,
-        )
-    )
+    about = {"columns": names[few].tolist(), "named": listed(names[few]), "otherwise": otherwise}
+    are = "is" if few.sum() == 1 else "are"
+    warn(InputWarning("unlike_scales", factor=high / low, are=are, size=size, **about))

@@ -46,14 +46,14 @@ class Method(ChecksParameters, BaseEstimator):
         With the projection, without it, or with it only where the gradients disagree.
     adversary_sign : {1, -1}, optional
         1: w makes the adversary's task harder; −1: easier, as printed. Follows ``reading``.
-    alpha, alpha_power : float, default=0.03, 0.25
+    alpha, alpha_power : float, default=0.1, 0.25
         :math:`\alpha_t = \alpha\,t^{-p}`, the weight of the fairness gradient. The paper's runs
         have 0.1 and 0.5.
     mu : float, default=0.15
         Strength of the regulariser, in units of the classification loss's curvature.
     l2 : float, default=1e-4
         Ridge :math:`\lambda` beside the mean log-loss; the intercept is free of it.
-    max_iter : int, default=200
+    max_iter : int, default=60
         Iterations of a leg.
     init : {"optimum", "zero", "both"}, default="optimum"
         Where a leg starts: at the unconstrained optimum, which is always on the frontier then, at
@@ -67,11 +67,18 @@ class Method(ChecksParameters, BaseEstimator):
         Iterates of a leg that are kept for the frontier, evenly spaced.
     cut : bool, default=True
         Choose the decision cut together with the iterate; otherwise the cut is 0.
-    metric : {"none", "scaled", "whitened"}, default="none"
+    metric : {"whitened", "scaled", "none"}, default="whitened"
         The coordinates that the solver works in. With ``"scaled"`` a fit does not depend on the
-        units of the columns, with ``"whitened"`` (up to 400 columns; more are scaled) nor on how
-        they are correlated; the ridge term is then on the weights of inputs of deviation 1. The
-        printed reading and a column of noise have ``"none"``.
+        units of the columns, with ``"whitened"`` (up to 400 columns; more are scaled) hardly on how
+        they are correlated either; the ridge term is then on the weights of inputs of deviation 1.
+        ``"none"`` takes the columns as they are, as the paper does, and as the printed reading and
+        a column of noise always do.
+    candidates : {"pooled", "solver"}, default="pooled"
+        Where the frontier's points come from: ``"solver"`` has the solver's iterates alone, the
+        paper's method; ``"pooled"`` adds other directions found on the same rows
+        (:mod:`evenhand.core.directions`): of two labels, where ``init`` seeks the optimum, and
+        unless each group has a cut of its own.
+        ``point_.source`` says where a point came from.
     min_share : float, default=0.01
         A point counts only if every group has between this share and 1 − this share of predicted
         positives.
@@ -90,18 +97,19 @@ class Method(ChecksParameters, BaseEstimator):
     solver: str = "agd"
     update: str = "modified"
     adversary_sign: int | None = None
-    alpha: float = 0.03
+    alpha: float = 0.1
     alpha_power: float = 0.25
     mu: float = 0.15
     l2: float = 1e-4
-    max_iter: int = 200
+    max_iter: int = 60
     init: str = "optimum"
     step: float | None = None
     extra_column: str = "ones"
     n_iterates: int = 100
     cut: bool = True
     min_share: float = 0.01
-    metric: str = "none"
+    metric: str = "whitened"
+    candidates: str = "pooled"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reading": [StrOptions(set(READINGS))],
@@ -120,6 +128,7 @@ class Method(ChecksParameters, BaseEstimator):
         "n_iterates": [Interval(Integral, 1, None, closed="left")],
         "cut": ["boolean"],
         "metric": [StrOptions(set(METRICS))],
+        "candidates": [StrOptions({"pooled", "solver"})],
         "min_share": [Interval(Real, 0, 0.5, closed="left")],
     }
 
@@ -141,6 +150,11 @@ class Method(ChecksParameters, BaseEstimator):
     def __call__(self, **changes: Any) -> Method:
         """Give a copy with some parameters changed; this one stays as it is."""
         return replace(self, **changes)
+
+    @property
+    def plain(self) -> bool:
+        """Whether X is taken as it is, and no candidates join: the paper's formulas, and noise."""
+        return self.noise or self.reading == "printed"
 
     @property
     def noise(self) -> bool:

@@ -21,8 +21,6 @@ from evenhand.models.inputs import (
 )
 from evenhand.models.training import Fit
 
-__all__ = ["Predictions"]
-
 # What needs the groups to predict, as its error calls it.
 AWARE = "a FairClassifier with group_cuts=True"
 

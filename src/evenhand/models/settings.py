@@ -20,8 +20,8 @@ from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.solvers import SOLVERS
 from evenhand.engines.coding import listed
-from evenhand.frontier.bounds import margin_of
-from evenhand.models.method import Method
+from evenhand.models.method import LEGS, Method
+from evenhand.statistics.bounds import margin_of
 
 __all__ = [
     "PLACES",
@@ -144,6 +144,13 @@ class Settings:
     def certifies(self) -> bool:
         """Whether a certificate is sought."""
         return isinstance(self.confidence, str)
+
+    @property
+    def pools(self) -> bool:
+        """Whether other candidates join the solver's; with cuts by group its own are enough."""
+        method = self.method
+        wanted = method.candidates == "pooled" and not (method.plain or self.group_cuts)
+        return wanted and "optimum" in LEGS[method.init]
 
     @property
     def delta_asked(self) -> float | None:

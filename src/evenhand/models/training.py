@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
+from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate
@@ -31,12 +32,13 @@ from evenhand.frontier.splits import (
     check_fitted,
     check_held_out,
     check_unweighted,
+    one_of_each,
     rows_of,
     split_folds,
     split_rows,
 )
 from evenhand.frontier.sweep import sweep
-from evenhand.models.inputs import CodedRows, check_scales, is_tensor, merge_alike
+from evenhand.models.inputs import CodedRows, check_digits, check_scales, is_tensor, merge_alike
 from evenhand.models.method import LEGS
 from evenhand.models.progress import progress_bar
 from evenhand.models.settings import PLACES, Settings
@@ -46,6 +48,8 @@ __all__ = ["Fit", "View", "learn", "make_oracle"]
 NO_ROWS = np.empty(0, dtype=np.intp)
 # The most that the search for the unconstrained optimum may take.
 OPTIMUM_ITERATIONS = 200
+# What helps against unlike scales of the columns besides scaling them.
+OTHER_METRIC = ", or keep the default coordinates, Method(metric='whitened')"
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
 # inputs that a fit to the former makes of them.
 View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
@@ -180,16 +184,18 @@ def learn(
 ) -> Fit:
     """Find the frontier, measured as the selection asks, and the point for every target.
 
-    With ``names`` of the columns the scales of the inputs are checked.
+    With ``names`` of the columns their scales, or their digits, are checked.
     """
     parts = _parts(rows, settings, random)
     split = settings.place == "holdout"
     fitted, held = view(*(parts[0] if split else (None, NO_ROWS)))
     oracle = make_oracle(fitted, settings)
     if names is not None and oracle.metric is None:
-        check_scales(oracle.column_scale, names)
+        check_scales(oracle.column_scale, names, "" if settings.method.plain else OTHER_METRIC)
+    elif names is not None:
+        check_digits(oracle.rows, names)
     target = Target(oracle.notion.rate, float(np.max(settings.tau)))
-    run = _explore(oracle, settings, rows)
+    run = _explore(oracle, settings, fitted)
     trouble, held_out = run.trouble, None
     if split:
         held_out = _measure(run, held, fitted.n_rows, settings, target)
@@ -274,7 +280,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
         mu=method.mu,
         l2=method.l2,
         penalize_extra=noise,
-        metric="none" if noise or method.reading == "printed" else method.metric,
+        metric="none" if method.plain else method.metric,
     )
 
 
@@ -282,6 +288,8 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
     """Run the legs and sweep their frontier."""
     with cores():
         run = _run(oracle, settings)
+        for direction in () if rows.directions is None else rows.directions:
+            run.trajectory.keep(direction, "rules")
         frontier = sweep(
             oracle,
             run.trajectory.iterates,
@@ -290,6 +298,7 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
             min_share=settings.method.min_share,
             groups=rows.groups.tolist(),
             labels=settings.label_order(rows.classes).tolist(),
+            sources=run.trajectory.sources,
         )
     if not frontier.complete:
         trouble = InputWarning("interrupted_sweep")
@@ -322,7 +331,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                     )
                 if not reached:
                     trouble = InputWarning("optimum_not_reached", n=OPTIMUM_ITERATIONS)
-                trajectory.keep(oracle.weights(starts["optimum"]))
+                trajectory.keep(oracle.weights(starts["optimum"]), "optimum")
             for leg in legs:
                 t = 0
                 for iteration in SOLVERS[method.solver].run(
@@ -341,6 +350,9 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 trajectory.keep()
                 if t < method.max_iter:
                     trouble = InputWarning("diverged", leg=leg, iteration=t + 1)
+            if settings.pools:
+                for source, weights in find_candidates(oracle, starts["optimum"]):
+                    trajectory.keep(oracle.weights(weights), source)
     except KeyboardInterrupt:
         if not len(trajectory):
             raise
@@ -368,15 +380,29 @@ def _parts(
     strata = rows.z * len(rows.classes) + rows.y
     # Bounds are exact only if the held-out labels do not depend on those fitted to.
     strata = rows.z if settings.certifies else strata
+    first, person = np.arange(n), np.arange(n)
+    if rows.person is not None:
+        # Persons are split, each in the group of a first row; of those held out one row is drawn.
+        _, first, person = np.unique(rows.person, return_index=True, return_inverse=True)
     if place != "crossfit":
-        parts = [split_rows(strata, settings.holdout, random)]
+        parts = [split_rows(strata[first], settings.holdout, random)]
     elif isinstance(settings.cv, Integral):
-        parts = split_folds(strata, int(settings.cv), random)
+        parts = split_folds(strata[first], int(settings.cv), random)
     else:
+        if rows.person is not None:
+            raise InputError(
+                "own_folds_of_persons", cv=Parameter("cv"), persons=Parameter("persons")
+            )
         from sklearn.model_selection import check_cv  # imports half of scikit-learn
 
         splits = check_cv(settings.cv, rows.y, classifier=True).split(np.zeros(n), rows.y)
         parts = [(rows_of(a, n), rows_of(b, n)) for a, b in splits]
+    if rows.person is not None:
+        parts = [
+            (np.flatnonzero(np.isin(person, a)), np.flatnonzero(np.isin(person, b)))
+            for a, b in parts
+        ]
+        parts = [(a, one_of_each(b, person, random)) for a, b in parts]
     for fitted, held in parts:
         if place == "crossfit" and not len(held):
             raise InputError("empty_fold", cv=Parameter("cv", settings.cv), n=n)
@@ -439,7 +465,7 @@ def _measure(
         points,
         counts,
         target,
-        delta=settings.delta if certified or not rows.weighted else None,
+        delta=settings.delta_asked,
         n_rows=rows.n_rows,
         n_fitted=n_fitted,
     )

@@ -18,6 +18,8 @@ from evenhand.peers._fairlearn import (
     FairlearnGridSearch,
     FairlearnThresholdOptimizer,
 )
+from evenhand.peers._linear_post import LinearPost
+from evenhand.peers._menon_williamson import MenonWilliamsonClassifier
 from evenhand.peers._mistreatment import ZafarMistreatmentClassifier
 from evenhand.peers._oxonfair import OxonFairClassifier
 from evenhand.peers._registry import PEERS, PeerRecord
@@ -35,6 +37,8 @@ __all__ = [
     "FairlearnThresholdOptimizer",
     "FairnessOnly",
     "GroupThresholds",
+    "LinearPost",
+    "MenonWilliamsonClassifier",
     "OxonFairClassifier",
     "PeerRecord",
     "Reweighing",

@@ -107,6 +107,8 @@ class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
 
     needs_group = False
     """Whether ``predict`` needs the group of each row (``predict(X, sensitive_features=...)``)."""
+    many_groups = False
+    """Whether there may be more than two groups."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
@@ -185,7 +187,7 @@ class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_sizes(X, getattr(self, "feature_names_in_", None))
-        options = {"two_groups": True, "two_labels": True}
+        options = {"two_groups": not self.many_groups, "two_labels": True}
         rows = code_rows(X, y, sensitive_features, sample_weight, **options)
         self.classes_, self.groups_ = rows.classes, rows.groups
         return rows

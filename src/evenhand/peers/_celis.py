@@ -11,9 +11,11 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state
 
-from evenhand._sklearn import HasMethods, Interval
-from evenhand.core.rates import RATES, Rate
+from evenhand._sklearn import HasMethods, Interval, StrOptions
+from evenhand.core.errors import InputError, Parameter
+from evenhand.core.rates import RATES, Rate, overall_accuracy
 from evenhand.models.inputs import CodedRows, merge_alike
 from evenhand.peers._base import (
     CONSTRAINTS,
@@ -23,6 +25,7 @@ from evenhand.peers._base import (
     TargetPeer,
     share_within,
 )
+from evenhand.peers._celis_shipped import SLACK, JointGaussian, combinations
 from evenhand.peers._docs import peer_docs
 
 # Scores nearer to 0 than this are ties, which a rule may decide either way.
@@ -98,6 +101,10 @@ class _Game:
         other.rules, other.positive, other.positive_count, other._known = [], [], [], {}
         other.respond(GAIN)
         return other
+
+    def at_half(self, combination: FloatArray) -> FloatArray:
+        """Give the positive weight per cell where a combination is above one half."""
+        return self._per_cell(self.weight * (self.posterior @ combination > 0.5))
 
     def respond(self, combination: FloatArray) -> list[int]:
         """Add the rules that maximise a combination of masses, and give their numbers."""
@@ -269,11 +276,15 @@ class CelisClassifier(TargetPeer, ScorePeer):
     estimator : classifier with ``predict_proba``, optional
         Estimates the posteriors; it is fitted to the cell of each row as a class, 2·group + label.
         Multinomial logistic regression by default.
+    search : {"planes", "shipped"}, default="planes"
+        ``"shipped"`` estimates and searches as AIF360's ``MetaFairClassifier`` does, for the
+        selection and the false discovery rate: ``epsilon`` and ``estimator`` are ignored, and the
+        answer is the most accurate rule whose ratio reaches ``tau`` − 0.2.
     min_share : float, default=0.01
         A rule counts only if every group has between this share and 1 − this share of predicted
         positives, and some of both.
     random_state : int, RandomState or None, default=None
-        Given to an estimator that takes one and has none; nothing else is random.
+        Given to an estimator that takes one and has none; seed of the shipped search.
 
     Attributes
     ----------
@@ -310,6 +321,7 @@ class CelisClassifier(TargetPeer, ScorePeer):
         **CONSTRAINTS,
         "epsilon": [Interval(Real, 1e-4, 0.5, closed="both")],
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "search": [StrOptions({"planes", "shipped"})],
     }
 
     notion: str = "statistical_parity"
@@ -317,10 +329,23 @@ class CelisClassifier(TargetPeer, ScorePeer):
     _: KW_ONLY
     epsilon: float = 0.01
     estimator: Any = None
+    search: str = "planes"
     min_share: float = 0.01
     random_state: Any = None
 
+    @classmethod
+    def shipped(cls, notion: str, tau: float, **changes: Any) -> Self:
+        """Give the form of the authors' comparison: AIF360's ``MetaFairClassifier``."""
+        return cls(notion, tau, search="shipped", **changes)
+
     def _train(self, rows: CodedRows) -> None:
+        rate = SINGLE_RATES[self.notion]
+        if self.search == "shipped":
+            if rate.name not in ("selection_rate", "false_discovery_rate"):
+                raise InputError("shipped_notion", notion=Parameter("notion", self.notion))
+            self._gaussian = JointGaussian.of(rows)
+            self._game = _Game(self._posterior(rows.X), rows, rate, 0.0)
+            return
         estimator = self.estimator
         if estimator is None:
             rows = merge_alike(rows)
@@ -333,17 +358,39 @@ class CelisClassifier(TargetPeer, ScorePeer):
         if self.estimator is None and np.count_nonzero(inputs) < SPARSE_SHARE * inputs.size:
             inputs = csr_array(inputs)
         self.estimator_.fit(inputs, rows.z * 2 + rows.y, **given)
-        rate = SINGLE_RATES[self.notion]
         self._game = _Game(self._posterior(rows.X), rows, rate, self.min_share)
 
     def _posterior(self, X: FloatArray) -> FloatArray:
         """Estimated probability of each cell; 0 for one that the estimator has never seen."""
+        if self.search == "shipped":
+            return self._gaussian.posterior(X)
         posterior = np.zeros((len(X), 4))
         posterior[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
         return posterior
 
     def _move(self) -> None:
         self._game = self._game.fresh()
+
+    def _settle(self) -> None:
+        if self.search == "planes":
+            return super()._settle()
+        return self._choose_shipped()
+
+    def _choose_shipped(self) -> None:
+        """Take the most accurate rule whose measured ratio reaches τ less a slack, if one does."""
+        game, rate = self._game, SINGLE_RATES[self.notion]
+        share = float(game.count[2:].sum() / game.count.sum())
+        random = check_random_state(self.random_state)
+        rules = combinations(self._gaussian, rate, share, float(self.tau), random)
+        rules = [np.array([0.0, 1.0, 0.0, 1.0]), *rules]
+        counts = _counts(np.array([game.at_half(rule) for rule in rules]), game.count)
+        accuracy, ratio = overall_accuracy(counts), np.nan_to_num(rate.ratio(counts))
+        kept = ratio >= self.tau - SLACK
+        kept[0] = not kept[1:].any()  # without a rule, where P[Y = 1 | x] is above one half
+        best = int(np.argmax(np.where(kept, accuracy, -1.0)))
+        self.combination_, self.cut_ = rules[best].reshape(2, 2), 0.5
+        self.accuracy_, self.rate_ = float(accuracy[best]), float(rate.ratio(counts[best]))
+        self.feasible_ = bool(self._target.reached(self.rate_))
 
     def _choose(self) -> None:
         game, target = self._game, float(self.tau)

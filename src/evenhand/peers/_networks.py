@@ -1,5 +1,6 @@
 """A small network trained against an adversary: scores, losses, gradients, steps."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -25,10 +26,28 @@ class Network(NamedTuple):
             return self.n_features + 1
         return (self.n_features + 2) * self.hidden + 1
 
-    def start(self, rng: np.random.Generator) -> FloatArray:
-        """Parameters to start from: zeros, but for hidden units, which must differ (He's scale)."""
+    @property
+    def parts(self) -> list[slice]:
+        """Where each layer's weights and offsets are in the flat vector."""
+        first = self.n_features * self.hidden
+        ends = [0, first, first + self.hidden] if self.hidden else [0]
+        ends += [self.n_parameters - 1, self.n_parameters]
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def start(self, rng: np.random.Generator, scheme: str = "he") -> FloatArray:
+        """Parameters to start from: hidden units must differ.
+
+        With ``"he"`` all else is zero; with ``"glorot"`` only the offsets are, and weights are
+        uniform up to the root of six over the number of a layer's inputs and outputs.
+        """
         theta = np.zeros(self.n_parameters)
-        if self.hidden:
+        if scheme == "glorot":
+            layers = [(0, self.n_features, self.hidden)] if self.hidden else []
+            layers.append((2 if self.hidden else 0, self.hidden or self.n_features, 1))
+            for i, n_in, n_out in layers:
+                part, most = self.parts[i], math.sqrt(6 / (n_in + n_out))
+                theta[part] = rng.uniform(-most, most, part.stop - part.start)
+        elif self.hidden:
             first = self.n_features * self.hidden
             theta[:first] = rng.normal(0.0, math.sqrt(2 / self.n_features), first)
             last = slice(first + self.hidden, first + 2 * self.hidden)
@@ -39,27 +58,38 @@ class Network(NamedTuple):
         d, h = self.n_features, self.hidden
         return theta[: d * h].reshape(d, h), theta[d * h :][:h], theta[-h - 1 : -1], theta[-1]
 
-    def score(self, theta: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Score of each row and the last layer's inputs."""
+    def score(
+        self, theta: FloatArray, X: FloatArray, kept: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Score of each row and the last layer's inputs; ``kept`` are factors of hidden units."""
         if not self.hidden:
             return X @ theta[:-1] + theta[-1], X
         W, b, v, c = self._layers(theta)
         H = X @ W
         H += b
         np.maximum(H, 0.0, out=H)
+        if kept is not None:
+            H *= kept
         return H @ v + c, H
 
-    def gradient(
-        self, theta: FloatArray, X: FloatArray, H: FloatArray, d_score: FloatArray
+    def gradients(
+        self,
+        theta: FloatArray,
+        X: FloatArray,
+        H: FloatArray,
+        d_scores: FloatArray,
+        kept: FloatArray | None = None,
     ) -> FloatArray:
-        """Gradient of a loss in all parameters from its derivative in each row's score."""
-        last = np.append(d_score @ H, d_score.sum())
+        """Gradients in all parameters, a row for each loss, from its derivatives in the scores."""
+        last = np.column_stack([d_scores @ H, d_scores.sum(axis=1)])
         if not self.hidden:
             return last
-        v = self._layers(theta)[2]
-        d_hidden = np.multiply(d_score[:, None], v)
-        d_hidden *= H > 0
-        return np.concatenate([(X.T @ d_hidden).ravel(), d_hidden.sum(axis=0), last])
+        slope = (H > 0) * self._layers(theta)[2]
+        if kept is not None:
+            slope *= kept
+        spread = (d_scores[:, None, :] * X.T).reshape(-1, len(X))
+        first = (spread @ slope).reshape(len(d_scores), -1)
+        return np.column_stack([first, d_scores @ slope, last])
 
 
 def log_loss(score: FloatArray, label: FloatArray, weight: FloatArray) -> float:

@@ -1,7 +1,7 @@
 """Evenhand and its peers as records: what a comparison runs, by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any
 
@@ -17,12 +17,15 @@ from evenhand.peers._baselines import (
     GroupThresholds,
     Reweighing,
 )
+from evenhand.peers._booster import StoppedBooster
 from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._fairlearn import (
     FairlearnExponentiatedGradient,
     FairlearnGridSearch,
     FairlearnThresholdOptimizer,
 )
+from evenhand.peers._linear_post import RATE_LABELS, LinearPost
+from evenhand.peers._menon_williamson import MenonWilliamsonClassifier
 from evenhand.peers._oxonfair import OxonFairClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
@@ -49,6 +52,9 @@ class PeerRecord:
         The notions it can be fitted for; all by default.
     packages : tuple of str, default=()
         Packages beside evenhand's own requirements whose versions matter.
+    form : {"linear", "scores", "lottery", "trees"}, default="linear"
+        What answers: one linear score and its cut (or one cut for each group), several linear
+        scores, a lottery over some, or boosted trees.
     """
 
     name: str
@@ -56,6 +62,7 @@ class PeerRecord:
     path: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     notions: tuple[str, ...] | None = None
     packages: tuple[str, ...] = ()
+    form: str = "linear"
 
 
 _PARITY = ("statistical_parity",)
@@ -74,7 +81,9 @@ PEERS: dict[str, PeerRecord] = {
         lambda n, s: FairClassifier(n, group_cuts=True, random_state=s, **_ALIKE),
     ),
     "evenhand_boosted": PeerRecord(
-        "evenhand, boosted", lambda n, s: FairBoostedClassifier(n, random_state=s, **_ALIKE)
+        "evenhand, boosted",
+        lambda n, s: FairBoostedClassifier(n, random_state=s, **_ALIKE),
+        form="trees",
     ),
     "accuracy_only": PeerRecord("plain logistic regression", lambda n, s: AccuracyOnly()),
     "fairness_only": PeerRecord("fairness only", lambda n, s: FairnessOnly(notion=n)),
@@ -95,7 +104,28 @@ PEERS: dict[str, PeerRecord] = {
         path={"alpha": (0.0, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)},
     ),
     "celis": PeerRecord(
-        "Celis", lambda n, s: CelisClassifier(notion=n, random_state=s), notions=_ONE_RATE
+        "Celis",
+        lambda n, s: CelisClassifier(notion=n, random_state=s),
+        notions=_ONE_RATE,
+        form="scores",
+    ),
+    "menon_williamson": PeerRecord(
+        "Menon, Williamson",
+        lambda n, s: MenonWilliamsonClassifier(notion=n, random_state=s),
+        notions=_ONE_RATE,
+        form="scores",
+    ),
+    "linear_post": PeerRecord(
+        "LinearPost, boosted",
+        lambda n, s: LinearPost(notion=n, random_state=s),
+        notions=tuple(RATE_LABELS),
+        form="trees",
+    ),
+    "linear_post_aware": PeerRecord(
+        "LinearPost, boosted, groups given",
+        lambda n, s: LinearPost(notion=n, aware=True, random_state=s),
+        notions=tuple(RATE_LABELS),
+        form="trees",
     ),
     "exponentiated_gradient": PeerRecord(
         "ExponentiatedGradient",
@@ -103,6 +133,7 @@ PEERS: dict[str, PeerRecord] = {
         path={"bound": (0.08, 0.04, 0.02, 0.01, 0.005, 0.0)},
         notions=_PARITY,
         packages=("fairlearn",),
+        form="lottery",
     ),
     "grid_search": PeerRecord(
         "GridSearch",
@@ -115,21 +146,45 @@ PEERS: dict[str, PeerRecord] = {
         lambda n, s: FairlearnThresholdOptimizer(notion=n, random_state=s),
         notions=_PARITY,
         packages=("fairlearn",),
+        form="lottery",
     ),
     "oxonfair": PeerRecord(
         "OxonFair, groups inferred",
         lambda n, s: OxonFairClassifier(notion=n, random_state=s),
         notions=_ONE_RATE,
         packages=("oxonfair",),
+        form="scores",
     ),
     "oxonfair_aware": PeerRecord(
         "OxonFair, groups given",
         lambda n, s: OxonFairClassifier(notion=n, infer_groups=False, random_state=s),
         notions=_ONE_RATE,
         packages=("oxonfair",),
+        form="scores",
     ),
 }
 """What :func:`compare` knows by name: evenhand and its peers."""
+
+# What a booster needs beside being given; what cuts or counts the rows it has seen is misled.
+_WITH_BOOSTER: dict[str, dict[str, Any]] = {
+    "menon_williamson": {"n_folds": 5},
+    "grid_search": {"grid_size": 21},
+    "threshold_optimizer": {},
+    "oxonfair": {"validation_size": 0.2},
+    "oxonfair_aware": {"validation_size": 0.2},
+}
+
+
+def _boosted(peer: PeerRecord, options: dict[str, Any]) -> PeerRecord:
+    """Give the same method with the default booster."""
+
+    def make(notion: str, seed: int) -> Any:
+        return peer.make(notion, seed).set_params(estimator=StoppedBooster(seed), **options)
+
+    return replace(peer, name=f"{peer.name}, boosted", make=make, form="trees")
+
+
+PEERS |= {f"{k}_boosted": _boosted(PEERS[k], options) for k, options in _WITH_BOOSTER.items()}
 
 
 def _takes_groups(estimator: Any) -> bool:

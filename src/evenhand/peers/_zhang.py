@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -38,6 +38,7 @@ RATE_SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "constant": lambda t, n: 1.0,
     "cosine": lambda t, n: 0.5 * (1 + math.cos(math.pi * (t - 1) / n)),
     "inverse": lambda t, n: 1 / t,
+    "stairs": lambda t, n: 0.96 ** ((t - 1) // 1000),
 }
 NOTIONS = {
     "demographic_parity": "demographic_parity",
@@ -103,10 +104,18 @@ class ZhangClassifier(ScorePeer):
     alpha_schedule : {"constant", "sqrt"}, default="constant"
         ``"sqrt"``: :math:`\alpha\sqrt t` at step t, which the paper pairs with the learning rate
         :math:`\eta/t` (``rate_schedule="inverse"``).
-    projection : bool, default=True
-        Without it :math:`d = \nabla L_P - \alpha\nabla L_A`.
+    projection : {True, False, "layers"}, default=True
+        Without it :math:`d = \nabla L_P - \alpha\nabla L_A`; with ``"layers"`` each layer's weights
+        and offsets are projected by themselves.
+    label_intercept : bool, default=True
+        For equalized odds, whether b has :math:`b_1`; the paper prints it without.
     hidden : int, optional
         Units of the hidden layer, rectified; None or 0 for a linear predictor.
+    dropout : float, default=0.0
+        Share of hidden units that each step leaves out, drawn anew for each row.
+    init : {"he", "glorot"}, default="he"
+        How hidden units start; with ``"glorot"`` the last layer and the adversary do not start at
+        zero.
     epochs : int, default=40
         Passes over the rows.
     min_steps : int, default=2000
@@ -115,8 +124,9 @@ class ZhangClassifier(ScorePeer):
         Rows in a batch, at most.
     learning_rate, adversary_learning_rate : float, default=0.01, 0.1
         Steps of the predictor and of the adversary, which must be quick enough to follow.
-    rate_schedule : {"cosine", "constant", "inverse"}, default="cosine"
-        How both learning rates go down: to 0 along half a cosine, not at all, or as 1/t.
+    rate_schedule : {"cosine", "constant", "inverse", "stairs"}, default="cosine"
+        How both learning rates go down: to 0 along half a cosine, not at all, as 1/t, or by 4%
+        every 1,000 steps.
     optimizer : {"adam", "sgd"}, default="adam"
         What turns directions into steps; ``"sgd"`` has momentum 0.9.
     l2 : float, default=1e-4
@@ -158,7 +168,10 @@ class ZhangClassifier(ScorePeer):
         "notion": [StrOptions(set(NOTIONS))],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "alpha_schedule": [StrOptions(set(ALPHA_SCHEDULES))],
-        "projection": ["boolean"],
+        "projection": ["boolean", StrOptions({"layers"})],
+        "label_intercept": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "init": [StrOptions({"he", "glorot"})],
         "hidden": [Interval(Integral, 0, None, closed="left"), None],
         "epochs": [Interval(Integral, 1, None, closed="left")],
         "min_steps": [Interval(Integral, 0, None, closed="left")],
@@ -174,8 +187,11 @@ class ZhangClassifier(ScorePeer):
     _: KW_ONLY
     alpha: float = 0.3
     alpha_schedule: str = "constant"
-    projection: bool = True
+    projection: bool | str = True
+    label_intercept: bool = True
     hidden: int | None = None
+    dropout: float = 0.0
+    init: str = "he"
     epochs: int = 40
     min_steps: int = 2000
     batch_size: int = 256
@@ -185,6 +201,21 @@ class ZhangClassifier(ScorePeer):
     optimizer: str = "adam"
     l2: float = 1e-4
     random_state: Any = None
+
+    @classmethod
+    def shipped(cls, **changes: Any) -> Self:
+        """Give the settings of the authors' comparison: AIF360's ``AdversarialDebiasing``.
+
+        It has the adversary for equalized odds with one intercept, whatever is to be equal.
+        ``random_state`` and other parameters may be given.
+        """
+        settings: dict[str, Any] = {
+            "notion": "equalized_odds", "label_intercept": False, "projection": "layers",
+            "alpha": 0.1, "hidden": 200, "dropout": 0.2, "init": "glorot", "l2": 0.0,
+            "epochs": 50, "min_steps": 0, "batch_size": 128, "rate_schedule": "stairs",
+            "learning_rate": 0.001, "adversary_learning_rate": 0.001,
+        }  # fmt: skip
+        return cls(**settings | changes)
 
     def _fit(self, rows: CodedRows) -> None:
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
@@ -220,18 +251,24 @@ class ZhangClassifier(ScorePeer):
         notion, seen = NOTIONS[self.notion], weight
         sees = knows = np.ones((1, n))
         if notion == "equalized_odds":
-            sees, knows = np.stack([np.ones(n), y, 1 - y]), np.stack([np.ones(n), y])
+            sees = np.stack([np.ones(n), y, 1 - y])
+            knows = sees[: 2 if self.label_intercept else 1]
         elif notion == "equal_opportunity":
             # Mean 1 over all rows, so that a batch's mean is one over its rows with y = 1.
             seen = weight * y / (weight * y).mean()
 
-        theta, adversary = network.start(rng), np.zeros(len(sees) + len(knows) + 1)
+        theta = network.start(rng, self.init)
+        adversary = np.zeros(len(sees) + len(knows) + 1)
+        if self.init == "glorot":
+            most = math.sqrt(6 / (len(sees) + 1))
+            adversary[: len(sees)] = rng.uniform(-most, most, len(sees))
         adversary[-1] = 1.0
         ridge = np.full(len(theta), float(self.l2))
         ridge[-1] = 0.0
         optimizer = OPTIMIZERS[self.optimizer]
         move, move_adversary = optimizer(len(theta)), optimizer(len(adversary))
         rule = RULES["modified" if self.projection else "normal"]
+        parts = network.parts if self.projection == "layers" else [slice(None)]
         alpha_at = ALPHA_SCHEDULES[self.alpha_schedule]
         rate_at = RATE_SCHEDULES[self.rate_schedule]
         per_epoch = math.ceil(n / self.batch_size)
@@ -239,14 +276,20 @@ class ZhangClassifier(ScorePeer):
         self.theta_, self.adversary_, self.n_iter_ = theta, adversary, 0
         for t, batch in enumerate(_batches(n, self.batch_size, n_steps, rng), 1):
             x, w = X[batch], weight[batch]
-            score, H = network.score(theta, x)
+            kept: FloatArray | None = None
+            if self.dropout and network.hidden:
+                drawn = rng.random((len(batch), network.hidden), dtype=np.float32)
+                kept = (drawn >= self.dropout) / (1 - self.dropout)
+            score, H = network.score(theta, x, kept)
             guess = guess_group(
                 adversary, score, sees[:, batch], knows[:, batch], z[batch], seen[batch]
             )
             d_score = w * (expit(score) - y[batch]) / len(batch)
-            grad_p = network.gradient(theta, x, H, d_score) + ridge * theta
-            grad_a = network.gradient(theta, x, H, guess.d_score)
-            direction = rule(grad_p, grad_a, self.alpha * alpha_at(t))
+            slopes = np.stack([d_score, guess.d_score])
+            grad_p, grad_a = network.gradients(theta, x, H, slopes, kept)
+            grad_p += ridge * theta
+            alpha = self.alpha * alpha_at(t)
+            direction = np.concatenate([rule(grad_p[i], grad_a[i], alpha) for i in parts])
             rate = rate_at(t, n_steps)
             theta = theta - rate * self.learning_rate * move.step(direction)
             adversary = adversary - (

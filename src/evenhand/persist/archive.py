@@ -20,7 +20,7 @@ from evenhand._extras import package_version
 from evenhand.core.errors import InputError
 
 # Files of older versions are brought to the newest form when they are read.
-FORMAT, FORMAT_VERSION, OLDEST_VERSION = "evenhand-model", 2, 1
+FORMAT, FORMAT_VERSION, OLDEST_VERSION = "evenhand-model", 3, 1
 MEMBERS = ("manifest.json", "model.json", "arrays.npz")
 # Bytes read at a time.
 CHUNK = 1 << 16
@@ -64,7 +64,8 @@ class Limits:
     cells: int = 200_000  # of all rates together
     pairs: int = 1_000_000  # of labels, among which these cells are searched
     rates: int = 20_000  # of all groups together
-    bounds: int = 100_000  # of these rates at all points of a certified model
+    bounds: int = 1_000_000  # of pairs of these rates at all tested points of a certified model
+    held_out: int = 10**9  # rows that a certified model was tested on
     text: int = 1 << 19  # characters in an array, each text as long as the longest
 
 

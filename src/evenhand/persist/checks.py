@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from evenhand.core.rates import WorstRate, overall_accuracy
 from evenhand.core.targets import COMPARISONS, Target
 from evenhand.engines.chunks import MOST_ROWS
-from evenhand.frontier.bounds import exact_bound, margin_of
 from evenhand.frontier.held_out import HeldOut
 from evenhand.frontier.points import Frontier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.settings import Settings
 from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits, refuse
+from evenhand.statistics.bounds import BOUNDS, margin_of
 from evenhand.tables.formats import check_written
 
 Shape = tuple[int, ...]
@@ -56,6 +56,7 @@ FACTS = {
 }
 DROPPED = {"reason": str, "n": int, "whom": str}
 STAND_IN = {"column": str, "auc": float}
+MATTERS = {"column": str, "label": float, "group": float}
 UNLABELLED = {"other_groups": int, "uncompared": dict}
 # What is said in two places.
 # Columns of a trajectory besides its legs and counts.
@@ -131,7 +132,8 @@ def _check_counts(name: str, values: Any, shape: Shape) -> None:
     check_array(name, values, shape, MOST_ROWS)
 
 
-def _check_index(name: str, values: Any, low: int, high: int) -> None:
+def check_index(name: str, values: Any, low: int, high: int) -> None:
+    """Refuse what are no whole numbers from ``low`` to below ``high``."""
     array = np.asarray(values)
     inside = array.dtype.kind in "iu" and ((array >= low) & (array < high)).all()
     refuse(array.size and not inside, "bad_index", name=name, low=low, high=high - 1)
@@ -243,7 +245,7 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
     """Refuse inputs that are not different columns: all, or all but the column of the groups."""
     n_inputs, n_columns = len(fit.inputs), model.n_features_in_
     check_array("inputs", fit.inputs, (n_inputs,))
-    _check_index("inputs", fit.inputs, 0, n_columns)
+    check_index("inputs", fit.inputs, 0, n_columns)
     wrong = not n_inputs or len(np.unique(fit.inputs)) < n_inputs
     refuse(wrong, "repeated_inputs")
     names = getattr(model, "feature_names_in_", None)
@@ -313,7 +315,7 @@ def _check_frontier(
     check_array(f"{name}.last.cut", last.cut, cuts)
     _check_counts(f"{name}.counts", frontier.counts, (n, n_groups, n_labels, n_labels))
     _check_counts(f"{name}.last.counts", last.counts, (n_groups, n_labels, n_labels))
-    _check_index(f"{name}.iterate", np.append(frontier.iterate, last.iterate), 0, n_iterates)
+    check_index(f"{name}.iterate", np.append(frontier.iterate, last.iterate), 0, n_iterates)
     _check_agrees(f"{name}.favourable", frontier.favourable == favourable)
     _check_agrees(f"{name}.rate_name", frontier.rate_name == fit.rate.ratio_name)
     _check_agrees(f"{name}.n_sure", frontier.n_sure <= n)
@@ -329,9 +331,11 @@ def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     shape = fit.frontier.last.counts.shape
     refuse(held_out.n_fitted < 1, "no_fitted_rows")
     # To find how many rows a certificate would take, some more bounds are computed.
-    n_bounds = (n + 20) * n_groups * len(fit.rate.components)
+    n_pairs = n_groups**2 * len(fit.rate.components)
     if certify is not None:
-        _check_number("bounds", n_bounds, limits.bounds)
+        tested = BOUNDS[held_out.bound_name].spread(np.arange(n), n_groups)
+        _check_number("bounds", (len(tested) + 20) * n_pairs, limits.bounds)
+        _check_number("rows held out", held_out.n_rows, limits.held_out)
     _check_counts("held_out.counts", held_out.counts, (n, *shape))
     _check_counts("held_out.last", held_out.last, shape)
     for column in ("accuracy", "rate", "bound"):
@@ -344,10 +348,7 @@ def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     if np.isfinite(held_out.bound).any():
         _check_sizes(held_out, alike=certify is not None)
     if certify is not None:
-        expected = exact_bound(
-            held_out.counts[:, :n_groups], fit.target, certify, held_out.bound_name
-        )
-        _check_same("held_out.bound", held_out.bound, expected)
+        _check_same("held_out.bound", held_out.bound, held_out.bounds(fit.target, certify))
 
 
 def _check_sizes(held_out: HeldOut, *, alike: bool) -> None:
@@ -374,7 +375,7 @@ def _check_trajectory(
     n_steps = max(n, n_iterates)
     _check_number("steps", n_steps, limits.steps)
     check_array("kept.row", row, (n_iterates,))
-    _check_index("kept.row", row, -1, n)
+    check_index("kept.row", row, -1, n)
     check_array("kept.iterate", arrays["kept.iterate"], (n_iterates, n_weights(fit)))
     series = {name for name in arrays if name.startswith("trajectory.")}
     columns = {f"trajectory.{name}" for name in ("counts", *SERIES)}
@@ -426,6 +427,9 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     for stand_in in facts.get("stand_ins", []):
         check_fields(stand_in, STAND_IN, "stand_ins")
         check_array("auc", stand_in["auc"], (), 1.0)
+    check_value("matters", facts.get("matters", []), list)  # of boosted models
+    for matters in facts.get("matters", []):
+        check_fields(matters, MATTERS, "matters")
     if "unlabelled" in facts:  # some rows of the table have no label
         _check_unlabelled(facts, classifier)
     fit, used = classifier.fitted_, [facts["n_train"]]
@@ -479,7 +483,10 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     # What is trained with facts has no weights.
     if held_out is not None and model.selection != "crossfit":
         fitted = fitted + held_out.last
-    _check_rows("the frontier", fitted, rows)
+    if facts.get("person") is None:
+        _check_rows("the frontier", fitted, rows)
+    else:  # one row of each person held out is counted
+        _check_agrees("the frontier", bool((fitted.sum(axis=-1) <= rows).all()))
     if held_out is None and not model.fitted_.noise:
         # Scores at a cut may fall on either side of it when they are computed once more.
         moved = np.abs(counts[:-1] - model.answers_.counts).sum(axis=(1, 2, 3))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evenhand._extras import import_extra
 from evenhand.core.errors import InputError
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.tables.dates import MONTHS, WEEKDAYS
 from evenhand.tables.groups import MISSING
 from evenhand.tables.pipeline import FairPipeline
@@ -32,11 +33,14 @@ OUTPUTS = ("label", "score")
 
 
 def _check(model: Any) -> None:
+    if isinstance(model, FairBoostedClassifier):
+        raise InputError("not_exportable", what="boosted trees")
     if not isinstance(model, FairPipeline):
         name = type(model).__name__
         raise TypeError(f"a {name} cannot be exported; give a fitted fair_pipeline.")
     has = {
         "a cut for each group": getattr(model[-1], "needs_group", False),
+        "boosted trees": isinstance(model[-1], FairBoostedClassifier),
         "a noise column": hasattr(model[-1], "noise_coef_"),
     }
     for what in (what for what, there in has.items() if there):

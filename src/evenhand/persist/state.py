@@ -11,15 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.trajectory import Trajectory
-from evenhand.frontier.bounds import BOUND, BOUNDS
 from evenhand.frontier.choice import answer
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import COLUMNS, Frontier, Point
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.method import Method
 from evenhand.models.settings import PLACES, FairnessWarning
 from evenhand.models.training import Fit
 from evenhand.persist.archive import Limits, refuse
+from evenhand.persist.boosted import boosted_from, boosted_state
 from evenhand.persist.checks import (
     FIT,
     TEXTS,
@@ -34,8 +35,10 @@ from evenhand.persist.checks import (
     shape_of,
     target_from,
 )
-from evenhand.tables.encoder import ColumnPlan, TableEncoder, as_names
+from evenhand.statistics.bounds import BOUNDS, FIRST_BOUND
+from evenhand.tables.encoder import TableEncoder, as_names
 from evenhand.tables.pipeline import FairPipeline
+from evenhand.tables.plans import ColumnPlan
 
 Arrays = dict[str, NDArray[Any]]
 # Fields of a fit that are plain values, and those that are labels or groups.
@@ -80,28 +83,34 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "plans": [asdict(plan) for plan in encoder.plans_],
             "sparse": encoder.sparse_,
         }
-    if type(classifier) is not FairClassifier:
+    if type(classifier) not in (FairClassifier, FairBoostedClassifier):
         raise TypeError(
-            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier, alone or "
-            "in a fair_pipeline."
+            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier or "
+            "FairBoostedClassifier, alone or in a fair_pipeline."
         )
     if not classifier.__sklearn_is_fitted__():
         raise InputError("not_fitted")
+    if isinstance(classifier, FairBoostedClassifier):
+        state["boosted"] = boosted_state(classifier, arrays, _values_of)
+        classifier = classifier.classifier_
     state["classifier"] = _classifier_state(classifier, arrays)
     return state, arrays
 
 
 def from_state(
     state: Any, arrays: Arrays, version: int, limits: Limits
-) -> tuple[FairPipeline | FairClassifier, dict[str, Any]]:
+) -> tuple[Any, dict[str, Any]]:
     """Make the model of a file and give the facts of its training; refuse what is not one."""
     if version in MIGRATIONS:
         MIGRATIONS[version](state, arrays)
     about, facts = state["classifier"], state["facts"]
-    model = classifier = _classifier_from(about, arrays, limits)
+    model: Any = _classifier_from(about, arrays, limits)
+    classifier = model
+    if "boosted" in state:
+        model = boosted_from(state["boosted"], arrays, classifier, limits, _array_of)
     check_facts(facts, classifier, state["pipeline"]["sensitive"] if "pipeline" in state else None)
     if "pipeline" in state:
-        model = _pipeline_from(state, classifier, limits)
+        model = _pipeline_from(state, model, limits)
     # The steps of a run take much memory: they are made last, of a good file only.
     series = {name.split(".")[1]: v for name, v in arrays.items() if name.startswith("trajectory.")}
     classifier.trajectory_.steps = [
@@ -130,7 +139,7 @@ def _complete_version_1(state: dict[str, Any]) -> None:
     tau = params["tau"]
     first = {"_first_tau": max(tau) if isinstance(tau, list) else tau}
     about["plain"] = {"_margin": 0.0, "_confidence": params["confidence"]} | first | about["plain"]
-    about.get("held_out", {}).setdefault("bound", BOUND)
+    about.get("held_out", {}).setdefault("bound", FIRST_BOUND)
     if "pipeline" in state:
         state["pipeline"] = {"bins": {}, "edges": {}} | state["pipeline"]
         state["encoder"]["plans"] = [{"written": ""} | plan for plan in state["encoder"]["plans"]]
@@ -210,10 +219,11 @@ def _frontier_from(
     at = cut if cut.ndim else float(cut)
     more |= {key: state[key] for key in ABOUT_FRONTIER}
     more |= {column: arrays[f"{name}.{column}"] for column in COLUMNS}
+    source = more["sources"][int(iterate)] if 0 <= int(iterate) < len(more["sources"]) else ""
     return Frontier(
         groups=names[0],
         labels=names[1],
-        last=Point(int(iterate), at, float(accuracy), float(rate), counts, False),
+        last=Point(int(iterate), at, float(accuracy), float(rate), counts, False, source),
         favourable=[int(c) for c in state["favourable"]],
         **more,
     )
@@ -237,7 +247,10 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
             "shares": list(rate.shares),
         },
         "frontier": _frontier_state(frontier, arrays, "frontier"),
-        "trajectory": {"leg": [step["leg"] for step in trajectory.steps]},
+        "trajectory": {
+            "leg": [step["leg"] for step in trajectory.steps],
+            "source": list(trajectory.sources),
+        },
     }
     if hasattr(model, "feature_names_in_"):
         state["feature_names_in"] = _values_of(model.feature_names_in_)
@@ -296,12 +309,16 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
     target = target_from(state["target"], settings, classes, len(groups), limits)
     names, conservative = (groups.tolist(), labels.tolist()), None
+    rows = arrays["kept.row"].tolist()
+    sources = tuple(_sources_from(state["trajectory"], rows))
     if "conservative" in state:
-        conservative = _frontier_from(state["conservative"], arrays, "conservative", names)
+        conservative = _frontier_from(
+            state["conservative"], arrays, "conservative", names, sources=sources
+        )
     frontier = _frontier_from(
-        state["frontier"], arrays, "frontier", names, conservative=conservative
+        state["frontier"], arrays, "frontier", names, sources=sources, conservative=conservative
     )
-    kept = list(zip(arrays["kept.row"].tolist(), arrays["kept.iterate"], strict=True))
+    kept = list(zip(rows, arrays["kept.iterate"], sources, strict=True))
     later: Any = None
     fit = Fit(
         **{name: about[name] for name in PLAIN},
@@ -331,6 +348,18 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         return model.adopt(replace(fit, answers=answers))
 
 
+def _sources_from(about: Mapping[str, Any], rows: list[int]) -> list[str]:
+    """Say what found each kept iterate; files that do not say have the solver's alone."""
+    legs = about["leg"]
+    check_value("leg", legs, TEXTS)
+    if "source" not in about:
+        optimum = {row for row, leg in enumerate(legs) if leg == "optimum"}
+        return ["optimum" if row in optimum else "solver" for row in rows]
+    check_value("source", about["source"], TEXTS)
+    refuse(len(about["source"]) != len(rows), "contradiction", name="source")
+    return list(about["source"])
+
+
 def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
     """Make the estimator of some parameters; refuse those that it has not."""
     check_value("method", params["method"], dict)
@@ -339,7 +368,9 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
         refuse(unknown, "unknown_parameter", name=min(unknown, default=""))
     if isinstance(params["tau"], list):
         check_array("tau", params["tau"], shape_of(params["tau"])[:1])
-    return FairClassifier(**{**params, "method": Method(**params["method"])})
+    # What files say that do not know of them yet.
+    method = {"metric": "none", "candidates": "solver"} | params["method"]
+    return FairClassifier(**{**params, "method": Method(**method)})
 
 
 def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier) -> HeldOut:
@@ -356,9 +387,7 @@ def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier)
     )
 
 
-def _pipeline_from(
-    state: Mapping[str, Any], classifier: FairClassifier, limits: Limits
-) -> FairPipeline:
+def _pipeline_from(state: Mapping[str, Any], classifier: Any, limits: Limits) -> FairPipeline:
     about = state["pipeline"]
     check_fields(about, {"sensitive": TEXTS, "n_dropped": int})
     wrong = not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group")

@@ -20,20 +20,6 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import InputError, Parameter
 
-__all__ = [
-    "CellError",
-    "Column",
-    "MissingWords",
-    "Table",
-    "as_table",
-    "check_width",
-    "check_words",
-    "count_words",
-    "listed",
-    "no_column",
-    "refuse_words",
-]
-
 # Words that stand for a value that is not there, unless a user says which do. What has a value of
 # its own in a saved model must stay one, so none may be added here.
 NO_VALUE = (
@@ -97,11 +83,10 @@ class Column:
         What its frame says that it holds.
     codes : ndarray of int32
         The place of each row's value in ``levels``; −1 where there is none.
-    levels : pandas Index, optional
+    levels : pandas Index
         The distinct values, in the order in which they first come.
     source : tuple, optional
-        Instead of levels: the column that this one has some rows of, which rows, and the places of
-        its levels there.
+        The column that this one has some rows of, which rows, and the places of its levels there.
     """
 
     def __init__(
@@ -109,11 +94,11 @@ class Column:
         name: str,
         dtype: Any,
         codes: NDArray[np.int32],
-        levels: pd.Index | None = None,
+        levels: pd.Index,
         source: tuple[Column, NDArray[np.bool_], NDArray[np.int32]] | None = None,
     ) -> None:
         self.name, self.dtype, self.codes = name, dtype, codes
-        self._levels, self._source = levels, source
+        self.levels, self._source = levels, source
         self._kept: dict[Hashable, NDArray[Any]] = {}
         self._texts: dict[frozenset[str], Column] = {}
 
@@ -128,7 +113,7 @@ class Column:
             except NotImplementedError:  # types that pandas has no table of
                 codes, levels = pd.factorize(_objects(series))
         except TypeError:
-            raise nested_column(series.name) from None
+            raise InputError("nested_column", column=series.name) from None
         return cls(series.name, series.dtype, codes.astype(np.int32), levels)
 
     def __len__(self) -> int:
@@ -138,22 +123,9 @@ class Column:
         """Take some rows, by a mask."""
         codes = self.codes[rows]
         used = pd.unique(codes[codes >= 0])
-        place = np.full(self.n_levels + 1, -1, dtype=np.int32)
+        place = np.full(len(self.levels) + 1, -1, dtype=np.int32)
         place[used] = np.arange(len(used))
-        return Column(self.name, self.dtype, place[codes], source=(self, rows, used))
-
-    @property
-    def n_levels(self) -> int:
-        """How many distinct values there are."""
-        return len(self.levels) if self._source is None else len(self._source[2])
-
-    @property
-    def levels(self) -> pd.Index:
-        """The distinct values, in the order in which they first come."""
-        if self._source is None:
-            return self._levels
-        source, _, used = self._source
-        return source.levels[used]
+        return Column(self.name, self.dtype, place[codes], self.levels[used], (self, rows, used))
 
     def on_levels(
         self, key: Hashable, compute: Callable[[list[Any]], NDArray[Any]]
@@ -172,7 +144,7 @@ class Column:
 
     def counts(self) -> NDArray[np.intp]:
         """Count the rows of each level."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=self.n_levels)
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
 
     def as_text(self, missing: MissingWords = BUILT_IN) -> Column:
         """Give the column as text without blanks around it; 3.0 is written as 3."""
@@ -218,20 +190,8 @@ def _text(value: Any, no_value: frozenset[str]) -> str | None:
     return str(value).strip()
 
 
-def nested_column(name: str) -> InputError:
-    return InputError("nested_column", column=name)
-
-
 class Table:
-    """A frame, or some rows of one, with its columns read once.
-
-    Parameters
-    ----------
-    frame : narwhals frame
-        The frame.
-    source : tuple, optional
-        The table that this one has some rows of, and which rows; instead of a frame.
-    """
+    """A narwhals frame, with its columns read once; or some rows of another table, ``source``."""
 
     def __init__(self, frame: Any, source: tuple[Table, NDArray[np.bool_]] | None = None) -> None:
         self._frame, self._source = frame, source
@@ -284,13 +244,7 @@ def no_column(name: str, columns: Sequence[str]) -> InputError:
 
 
 def as_table(X: Any) -> Table:
-    """See a pandas, polars or pyarrow table as one whose columns are read once.
-
-    Parameters
-    ----------
-    X : pandas, polars or pyarrow table, ndarray or Table
-        What a user has; a Table stays as it is.
-    """
+    """See an array, or a pandas, polars or pyarrow table, as one whose columns are read once."""
     if isinstance(X, Table):
         return X
     if isinstance(X, np.ndarray):
@@ -324,26 +278,15 @@ def count_words(column: Column, missing: MissingWords) -> Counter[str]:
 
 
 def check_words(X: Any, columns: Sequence[str], missing: MissingWords) -> None:
-    """Refuse words in these columns that nobody has said to be values, or to be missing.
+    """Refuse words that nobody has said to be values, or to be missing.
 
-    Parameters
-    ----------
-    X : pandas, polars or pyarrow table
-        The table.
-    columns : sequence of str
-        Columns whose rows without a value are left out: the label and the sensitive ones.
-    missing : MissingWords
-        What a user has said.
+    The columns are those whose rows without a value are left out: label and sensitive ones.
     """
     table = as_table(X)
     for name in missing.kept:
         if name not in table.columns:
-            raise InputError(
-                "unknown_kept_column",
-                keep_na=Parameter("keep_na", name),
-                column=name,
-                columns=listed(table.columns),
-            )
+            kept, columns = Parameter("keep_na", name), listed(table.columns)
+            raise InputError("unknown_kept_column", keep_na=kept, column=name, columns=columns)
     if missing.words is None:
         present = [name for name in columns if name in table.columns]
         refuse_words({name: count_words(table[name], missing) for name in present}, table)
@@ -359,10 +302,6 @@ def refuse_words(words: Mapping[str, Counter[str]], table: Table) -> None:
         if not dtype.is_nested():
             seen |= set(count_words(table[name], BUILT_IN))
     parts = [f"{word!r} in {n:,} row{'s' * (n > 1)}" for word, n in words[column].most_common()]
-    raise InputError(
-        "unclear_words",
-        column=column,
-        words=", ".join(parts),
-        keep_na=Parameter("keep_na", [column]),
-        na=Parameter("na", [word for word in NO_VALUE if word in seen]),
-    )
+    kept, na = Parameter("keep_na", [column]), [word for word in NO_VALUE if word in seen]
+    about = {"column": column, "words": ", ".join(parts)}
+    raise InputError("unclear_words", keep_na=kept, na=Parameter("na", na), **about)

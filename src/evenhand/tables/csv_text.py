@@ -1,7 +1,5 @@
 """Tables of text: their encoding, delimiter and header, and rows as :mod:`csv` finds them."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -9,7 +7,7 @@ import re
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from itertools import chain
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,8 +15,6 @@ from pyarrow import csv as arrow_csv
 
 from evenhand.core.errors import Parameter
 from evenhand.tables.file_errors import TableFileError, check_header, first_line
-
-__all__ = ["look_ahead", "read_csv"]
 
 DELIMITERS = ",;\t|"
 
@@ -117,24 +113,32 @@ class _Watched:
     def __init__(self, file: Any, delimiter: str) -> None:
         self._file, self._last = file, b"\n"
         self._odd = (delimiter.encode() + b" ", b"\n ", b"\r ")
-        self._lock = Lock()
+        self._lock, self._over = Lock(), Event()
 
     def read(self, n: int) -> bytes:
         """Read n bytes."""
         with self._lock:
-            if self.closed:
+            data: bytes = b"" if self.closed else self._file.read(n)
+            if not data and (self.closed or self._last == b"\n"):
+                self._over.set()
                 return b""
-            data: bytes = self._file.read(n) or (b"" if self._last == b"\n" else b"\n")
+            data = data or b"\n"
         joined = self._last + data
         if any(odd in joined for odd in self._odd):
+            self._over.set()
             raise _OddError
         self._last = joined[-1:]
         return data
 
     def close(self) -> None:
-        """Read no more: pyarrow reads ahead in a thread, which may outlive its reader."""
+        """Read no more: pyarrow reads ahead in a thread, which may outlive its reader.
+
+        A thread that waits for the interpreter when that ends would abort the program, so it may
+        read what is now the end; one that has read ahead enough does not come, nor wait.
+        """
         with self._lock:
             self.closed, self._file = True, None
+        self._over.wait(0.5)
 
 
 # pyarrow's threads must not be the last to hold one of these: to let go of it they would need the
@@ -183,14 +187,8 @@ def _read_exactly(file: Any, dialect: _Dialect, n_read: int) -> Iterator[pa.Reco
             if row and row[-1].endswith(END):
                 break
             if len(row) != len(header) and row not in ([], [""]):
-                raise TableFileError(
-                    "ragged_row",
-                    file=name,
-                    n=len(row),
-                    s="s" * (len(row) > 1),
-                    line=reader.line_num,
-                    n_header=len(header),
-                )
+                about = {"n": len(row), "s": "s" * (len(row) > 1), "n_header": len(header)}
+                raise TableFileError("ragged_row", file=name, line=reader.line_num, **about)
             if row and (len(row) > 1 or row[0]):
                 part.append(row)
             line = reader.line_num
@@ -228,13 +226,8 @@ def _wrong_encoding(error: UnicodeDecodeError, encoding: str, name: str) -> Tabl
     byte = error.object[error.start]
     # Which latin-1 has no characters for, but what Windows calls by its name has.
     likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
-    return TableFileError(
-        "wrong_encoding",
-        file=name,
-        encoding=encoding,
-        byte=byte,
-        likely=Parameter("encoding", likely),
-    )
+    about = {"encoding": encoding, "likely": Parameter("encoding", likely)}
+    return TableFileError("wrong_encoding", file=name, byte=byte, **about)
 
 
 def _find_delimiter(lines: list[str]) -> str:

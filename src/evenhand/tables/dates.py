@@ -1,7 +1,5 @@
 """Dates as people write them, as days since 1970, months and weekdays."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Any
@@ -14,8 +12,6 @@ from numpy.typing import NDArray
 from evenhand.core.errors import InputError
 from evenhand.tables.columns import BUILT_IN, Column, MissingWords
 from evenhand.tables.numbers import refuse_unread
-
-__all__ = ["MONTHS", "WEEKDAYS", "date_parts", "find_date_style", "read_days"]
 
 # How dates may be written; the first that fits most rows is taken.
 ISO, DATE_ORDERS = "", ("", "year first", "day first", "month first")
@@ -115,7 +111,7 @@ def find_date_style(
     """Find how dates are written, which levels are such dates, and what is odd about them."""
     fits = {}
     for order in DATE_ORDERS if written is None else (written,):
-        good = np.ones(texts.n_levels, dtype=bool)
+        good = np.ones(len(texts.levels), dtype=bool)
         if order == ISO:
             good = np.array([bool(_ISO_DATE.fullmatch(text)) for text in texts.levels.tolist()])
         fits[order] = good & ~np.isnan(_parsed(texts, order)) if good.any() else good

@@ -6,8 +6,6 @@ What it decided for a column is a :class:`ColumnPlan`. :func:`fair_pipeline` put
 :class:`~evenhand.FairClassifier`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -47,8 +45,6 @@ from evenhand.tables.plans import (
     plan_category,
     plan_number,
 )
-
-__all__ = ["ColumnPlan", "TableEncoder"]
 
 # This many inputs are looked at for whether they tell the label or a sensitive column.
 MOST_LOOKED_AT = 5_000
@@ -159,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.min_count = min_count
         self.sparse_threshold = sparse_threshold
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Any, y: Any = None) -> "TableEncoder":
         """Look at every column and decide.
 
         Parameters
@@ -261,22 +257,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @classmethod
     def from_plans(
         cls, plans: Sequence[ColumnPlan], *, sparse: bool, **params: Any
-    ) -> TableEncoder:
-        """Make a fitted encoder of its plans, as a saved model does.
+    ) -> "TableEncoder":
+        """Make an encoder of the plans of a fitted one, as a saved model does.
 
-        Parameters
-        ----------
-        plans : sequence of ColumnPlan
-            ``plans_`` of a fitted encoder.
-        sparse : bool
-            Whether its inputs were a sparse matrix.
-        **params
-            The encoder's parameters.
-
-        Returns
-        -------
-        TableEncoder
-            It transforms as the fitted one did, bit for bit.
+        Given the parameters of that, and whether its inputs were ``sparse``, it transforms as that
+        did, bit for bit.
         """
         encoder = cls(**params)
         encoder.plans_, encoder.sparse_ = list(plans), sparse
@@ -300,15 +285,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def clean(self, X: Any) -> dict[str, NDArray[Any]]:
         """Give the columns as they are planned: numbers, NaN where missing, and category names.
 
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table
-            The table.
-
-        Returns
-        -------
-        dict of str to ndarray
-            By column, and of dates also the months and the weekdays; None where a value is unknown.
+        Of dates also the months and the weekdays; None where a value is unknown.
         """
         table = as_table(X)
         values: dict[str, NDArray[Any]] = {}
@@ -398,13 +375,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if own is None:
             return find_format(column.as_text(self.missing_words), kind=kind, written=written)
         if kind not in (None, own, "category"):
-            raise InputError(
-                "kind_of_other_type",
-                column=name,
-                type={"number": "numbers", "date": "dates", "category": "categories"}[own],
-                kind=kind,
-                kinds=Parameter("kinds"),
-            )
+            holds = {"number": "numbers", "date": "dates", "category": "categories"}[own]
+            about = {"type": holds, "kind": kind, "kinds": Parameter("kinds")}
+            raise InputError("kind_of_other_type", column=name, **about)
         return ColumnFormat(kind or own)
 
     def _join_siblings(self, table: Table, formats: dict[str, ColumnFormat]) -> None:
@@ -415,7 +388,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in family if coded is not None else ():
                 if formats[name].kind != "number":
                     continue
-                if 2 * table[name].as_text(self.missing_words).n_levels > len(table):
+                if 2 * len(table[name].as_text(self.missing_words).levels) > len(table):
                     continue  # a quantity, or nothing to learn from
                 advice = Parameter("kinds", {name: "number"})
                 formats[name] = ColumnFormat(note=f"codes as in {coded!r} ({advice} reads numbers)")
@@ -475,10 +448,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return column.as_text(self.missing_words).codes
         read = read_days if format_.kind == "date" else read_numbers
         return read(
-            column,
-            written=format_.written,
-            tolerant=format_.tolerant,
-            missing=self.missing_words,
+            column, written=format_.written, tolerant=format_.tolerant, missing=self.missing_words
         )
 
     def _look_for_stand_ins(

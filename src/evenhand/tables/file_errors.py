@@ -1,10 +1,6 @@
 """What is wrong with a file of a table, said in one sentence that names it."""
 
-from __future__ import annotations
-
 from evenhand.core.errors import InputError
-
-__all__ = ["TableFileError", "check_header", "first_line", "no_rows"]
 
 
 class TableFileError(InputError):

@@ -1,7 +1,5 @@
 """What a column holds: numbers, dates or categories, and how they are written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +9,6 @@ from evenhand.core.errors import InputError, Parameter
 from evenhand.tables.columns import Column
 from evenhand.tables.dates import DATE_ORDERS, find_date_style
 from evenhand.tables.numbers import find_number_style, is_number_style, shortened
-
-__all__ = ["ColumnFormat", "check_written", "find_format", "parse_kind"]
 
 # A column of text is read as numbers, or as dates, if this share of its values are, and it has this
 # many rows at least; the other values then count as missing.
@@ -93,12 +89,8 @@ def find_format(
             return ColumnFormat(tried, style, note=note)
         words = _most_frequent(texts, np.where(good, 0, counts))
         if kind is not None and n_bad == total:
-            raise InputError(
-                "no_value_of_kind",
-                column=texts.name,
-                kind=f"{tried}, {written}" if written else tried,
-                values=words,
-            )
+            asked = f"{tried}, {written}" if written else tried
+            raise InputError("no_value_of_kind", column=texts.name, kind=asked, values=words)
         what = f"a value that is no {tried}" if n_bad == 1 else f"{n_bad:,} that are no {tried}s"
         what = f"{what} ({words}), count as missing"
         if kind is not None:

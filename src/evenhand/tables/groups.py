@@ -1,10 +1,8 @@
 """Groups of a table's rows: sensitive columns as they come, in bins, rows without a group."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,10 +13,50 @@ from evenhand.models.bins import bin_edges, bin_names
 from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, listed
 from evenhand.tables.numbers import is_number, read_numbers
 
-__all__ = ["group_values"]
-
 # What the group of rows without a value is called.
 MISSING = "(missing)"
+# More groups than this are no groups but names.
+MOST_GROUPS = 100
+# A number with more values than this needs bins.
+MOST_VALUES = 20
+
+
+class Columns(NamedTuple):
+    """Which columns of a table hold labels and groups, and how these are read."""
+
+    label: str | None
+    sensitive: Sequence[str]
+    missing_groups: str = "error"
+    bins: Any = None
+    missing: MissingWords = BUILT_IN
+
+    def values(self, X: Any, *, numbers: bool = False) -> pd.DataFrame:
+        """Give the sensitive columns; ``numbers`` says that all are to be binned."""
+        binned = numbers or list(bins_by_column(self.bins, self.sensitive))
+        return group_values(X, self.sensitive, numbers=binned, missing=self.missing)
+
+    def group_columns(self, X: Any, *, numbers: bool = False) -> pd.DataFrame:
+        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
+        values = self.values(X, numbers=numbers)
+        return as_bins(values, find_edges(values, self.bins))
+
+    def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+        """Group of each row that has one, and which rows those are."""
+        values, kept = known_groups(self.group_columns(X), self.missing_groups)
+        check_groups(values, bins_by_column(self.bins, self.sensitive))
+        return values, kept
+
+
+def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
+    """Refuse sensitive columns whose values are no groups."""
+    for name in values.columns:
+        known = values[name].dropna().unique()
+        written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known)
+        if name not in bins and len(known) > MOST_VALUES and all(written):
+            example = Parameter("bins", {name: [30, 45, 60]})
+            raise InputError("bins_needed", column=name, n=len(known), bins=example)
+        if len(known) > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
+            raise InputError("too_many_groups", column=name, n=len(known), most=MOST_GROUPS)
 
 
 def group_values(
@@ -28,24 +66,10 @@ def group_values(
     numbers: bool | Collection[str] = False,
     missing: MissingWords = BUILT_IN,
 ) -> pd.DataFrame:
-    """Give a table's sensitive columns, None where a value is missing.
+    """Give a table's sensitive columns: numbers stay numbers, all else is text or None.
 
-    Parameters
-    ----------
-    X : pandas, polars or pyarrow table
-        The table.
-    sensitive : sequence of str
-        Names of columns.
-    numbers : bool or collection of str, default=False
-        Whether numbers written as text are numbers, because bins are to be made of them; or in
-        which columns they are.
-    missing : MissingWords
-        Words that stand for no value.
-
-    Returns
-    -------
-    DataFrame
-        Numbers stay numbers; all else is text.
+    ``numbers`` says whether numbers written as text are numbers, because bins are to be made of
+    them; or in which columns they are.
     """
     table = as_table(X)
     columns = {}
@@ -67,7 +91,7 @@ def group_values(
     return pd.DataFrame(columns)
 
 
-def find_edges(values: pd.DataFrame, bins: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+def find_edges(values: pd.DataFrame, bins: Any) -> dict[str, NDArray[np.float64]]:
     """Find the edges of the bins of each column that has some, on the rows that have a value."""
     edges = {}
     for name, wanted in bins_by_column(bins, list(values.columns)).items():
@@ -110,13 +134,13 @@ def as_names(column: pd.Series) -> pd.Series:
 
 
 def known_groups(
-    values: pd.DataFrame, missing_groups: str, *, numbers: bool = False
+    values: pd.DataFrame, missing_groups: str, *, numbers: bool = False, n: Any = 1
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     """Give the sensitive columns of the rows that are kept, and which rows those are.
 
     ``missing_groups`` says what becomes of rows without a value: ``"error"``, ``"drop"`` or
     ``"group"``; with the last, numbers become names, unless ``numbers`` says that bins are still to
-    be made of them.
+    be made of them. ``n`` is how many rows each stands for.
     """
     if missing_groups not in ("error", "drop", "group"):
         raise InputError(
@@ -133,21 +157,13 @@ def known_groups(
         return values, known
     if missing_groups == "error":
         column = missing.columns[missing.any()][0]
-        raise without_group(column, int(missing[column].sum()))
+        n_missing = int((missing[column] * n).sum())
+        about = {"n": n_missing, "s": "s" * (n_missing > 1)}
+        drop = Parameter("missing_groups", "drop")
+        raise InputError("rows_without_group", column=column, drop=drop, **about)
     if missing_groups == "drop":
         return values[known].reset_index(drop=True), known
     return values.astype(object).where(~missing, MISSING), np.ones(len(values), dtype=bool)
-
-
-def without_group(column: str, n: int) -> InputError:
-    """Say that rows have no group."""
-    return InputError(
-        "rows_without_group",
-        column=column,
-        n=n,
-        s="s" * (n > 1),
-        drop=Parameter("missing_groups", "drop"),
-    )
 
 
 def bins_by_column(bins: Any, sensitive: Sequence[str]) -> dict[str, Any]:

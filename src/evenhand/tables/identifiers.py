@@ -1,14 +1,10 @@
 """Columns that tell rows apart, and columns that belong together, by their names and values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["identifier", "is_identifier_name", "repeated_identifier", "siblings"]
 
 # A column in which every row is different tells rows apart, and nothing else: text of at least this
 # many rows, and whole numbers, if they also look like numbers of rows, not like a quantity.

@@ -1,15 +1,11 @@
 """The matrix of inputs, made column by column: numbers, flags, and one input for each category."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-
-__all__ = ["Categories", "InputColumns"]
 
 
 class Categories(NamedTuple):

@@ -5,8 +5,6 @@ each of its values goes with what is to be told, the other half is put in that o
 under the ROC curve (AUC) says how well; then the other way round.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,8 +15,6 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import InputWarning, Parameter
 from evenhand.tables.identifiers import is_identifier_name
-
-__all__ = ["Event", "best_told", "draw_rows", "events_of", "find_stand_ins", "look_like_codes"]
 
 # An input with an AUC this large gives the label away, or stands in for a sensitive column.
 LEAK, STAND_IN = 0.995, 0.95
@@ -52,18 +48,10 @@ def draw_rows(n: int) -> NDArray[np.intp]:
 
 
 def events_of(values: NDArray[Any]) -> list[Event]:
-    """Give what there is to tell of a column.
+    """Give what there is to tell of a column: floats with NaN, or anything with None.
 
-    Parameters
-    ----------
-    values : ndarray
-        Its values, of a number float64 with NaN where missing, else anything with None.
-
-    Returns
-    -------
-    list of Event
-        One of two values, each of several, and of a number with many values whether it is above
-        each of 19 quantiles.
+    One of two values, each of several, and of a number with many values whether it is above each of
+    19 quantiles.
     """
     codes, levels = pd.factorize(values)
     sizes = np.bincount(codes[codes >= 0], minlength=len(levels))
@@ -80,12 +68,7 @@ def events_of(values: NDArray[Any]) -> list[Event]:
 def best_told(values: NDArray[Any], events: Sequence[Event]) -> tuple[float, Event | None]:
     """Say which of several things a column tells best, and with which AUC.
 
-    Parameters
-    ----------
-    values : ndarray
-        The column: codes of a category, -1 where missing; or a number, NaN where missing.
-    events : sequence of Event
-        What it may tell.
+    The column has codes of a category, -1 where missing, or numbers, NaN where missing.
     """
     numbers = values.dtype.kind == "f"
     if not events or (numbers and np.isnan(values).all()):
@@ -142,15 +125,7 @@ def _auc_of_codes(codes: NDArray[np.intp], target: NDArray[np.bool_]) -> float:
 
 
 def look_like_codes(values: NDArray[np.float64], events: Sequence[Event]) -> bool:
-    """Say whether numbers look like codes: few, whole, with gaps, and no order in the label.
-
-    Parameters
-    ----------
-    values : ndarray of float64
-        The numbers, NaN where missing.
-    events : sequence of Event
-        The labels.
-    """
+    """Say whether numbers look like codes: few, whole, with gaps, and no order in the label."""
     present = ~np.isnan(values)
     if not events or (values[present] % 1 != 0).any():
         return False
@@ -193,20 +168,10 @@ def find_stand_ins(
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Find inputs that tell the label or a sensitive column, and numbers that may be codes.
 
-    Parameters
-    ----------
-    inputs : iterable of (str, ndarray)
-        Columns with their values, as of :func:`best_told`.
-    label, groups : sequence of Event, mapping of str to sequence of Event
-        What the columns may tell: of the label, and of each sensitive column.
-    free : collection of str
-        Numbers that no user has said to be numbers.
-
-    Returns
-    -------
-    tuple of (dict of str to str, list of dict)
-        What to know of each column, in words; and the columns, five at most, that tell most of the
-        sensitive ones, each with its AUC.
+    ``inputs`` are columns with their values, as of :func:`best_told`; ``label`` and ``groups`` are
+    what they may tell; ``free`` are numbers that no user has said to be numbers. The results are
+    what to know of each column, in words, and the columns, five at most, that tell most of the
+    sensitive ones, each with its AUC.
     """
     remarks: dict[str, str] = {}
     best: dict[str, float] = {}

@@ -1,7 +1,5 @@
 """Numbers as people write them: decimal marks, thousands, currencies, percent."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -10,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.tables.columns import BUILT_IN, CellError, Column, MissingWords
-
-__all__ = ["find_number_style", "is_number", "is_number_style", "read_numbers", "refuse_unread"]
 
 COMMA = "decimal comma"
 
@@ -97,11 +93,7 @@ def is_number(text: str) -> bool:
 
 
 def read_numbers(
-    column: Column,
-    *,
-    written: str = "",
-    tolerant: bool = False,
-    missing: MissingWords = BUILT_IN,
+    column: Column, *, written: str = "", tolerant: bool = False, missing: MissingWords = BUILT_IN
 ) -> NDArray[np.float64]:
     """Give each row's number, NaN where missing; if ``tolerant``, also where there is no number."""
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
@@ -121,14 +113,10 @@ def refuse_unread(
     """Refuse the first text that was not read."""
     unread = np.flatnonzero(np.isnan(values))
     if len(unread):
-        raise CellError(
-            "unreadable_value",
-            column=texts.name,
-            what=f"{plural} ({written})" if written else plural,
-            value=shortened(texts.levels[unread[0]]),
-            row=int(np.flatnonzero(texts.codes == unread[0])[0]) + 1,
-            advice=advice,
-        )
+        row = int(np.flatnonzero(texts.codes == unread[0])[0]) + 1
+        what = f"{plural} ({written})" if written else plural
+        about = {"value": shortened(texts.levels[unread[0]]), "row": row, "advice": advice}
+        raise CellError("unreadable_value", column=texts.name, what=what, **about)
 
 
 def shortened(text: str) -> str:

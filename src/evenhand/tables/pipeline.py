@@ -1,7 +1,5 @@
 """The front door: an encoder and a classifier for tables whose sensitive columns are among them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
@@ -14,28 +12,14 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from evenhand.core.errors import InputError, Parameter
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
-from evenhand.tables.columns import (
-    BUILT_IN,
-    CellError,
-    MissingWords,
-    as_table,
-    check_words,
-    listed,
-)
+from evenhand.tables.columns import BUILT_IN, CellError, as_table, check_words, listed
 from evenhand.tables.encoder import TableEncoder, as_names
-from evenhand.tables.groups import (
-    as_bins,
-    bins_by_column,
-    find_edges,
-    group_values,
-    known_groups,
-)
-
-__all__ = ["FairPipeline", "fair_pipeline"]
+from evenhand.tables.groups import Columns, bins_by_column, find_edges, known_groups
 
 
 class FairPipeline(ShowsSummary, Pipeline):
@@ -90,41 +74,23 @@ converged_, n_iter_, classes_, groups_, small_groups_
         return not hasattr(self.steps[-1][1], "fit") or super().__sklearn_is_fitted__()
 
     def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-        """Find each row's group, and which rows have one.
+        """Give the sensitive columns of the rows that are kept, and which rows those are."""
+        columns = self._columns().group_columns(X, numbers=self._bins_itself())
+        return known_groups(columns, self.missing_groups, numbers=self._bins_itself())
 
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table
-            The table.
+    def _bins_itself(self) -> bool:
+        """Whether the classifier makes bins of the groups."""
+        return bool(self.steps) and getattr(self.steps[-1][1], "bins", None) is not None
 
-        Returns
-        -------
-        tuple of (DataFrame, ndarray of bool)
-            The sensitive columns of the rows that are kept, and which rows those are.
-        """
-        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
-        columns = self._group_columns(X)
-        return known_groups(columns, self.missing_groups, numbers=own is not None)
-
-    def _group_columns(self, X: Any) -> pd.DataFrame:
-        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
-        values = self._group_values(X)
-        fitted = hasattr(self, "edges_")
-        return as_bins(values, self.edges_ if fitted else find_edges(values, self.bins or {}))
-
-    def _group_values(self, X: Any) -> pd.DataFrame:
-        """Give the sensitive columns, those with bins as numbers."""
-        own = getattr(self.steps[-1][1], "bins", None) if self.steps else None
-        numbers = list(self.bins or {}) if own is None else True
-        names = as_names(self.sensitive_features)
-        return group_values(X, names, numbers=numbers, missing=self._missing_words())
-
-    def _missing_words(self) -> MissingWords:
-        """Words that stand for no value, as the encoder has them."""
+    def _columns(self) -> Columns:
+        """Say which columns hold the groups, with the edges of their bins if they were found."""
         encoder = dict(self.steps or ()).get("encoder")
-        return encoder.missing_words if isinstance(encoder, TableEncoder) else BUILT_IN
+        missing = encoder.missing_words if isinstance(encoder, TableEncoder) else BUILT_IN
+        bins = getattr(self, "edges_", self.bins)
+        names = as_names(self.sensitive_features)
+        return Columns(None, names, self.missing_groups, bins, missing)
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> FairPipeline:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "FairPipeline":
         """Fit the encoder and the classifier.
 
         Parameters
@@ -134,7 +100,8 @@ converged_, n_iter_, classes_, groups_, small_groups_
         y : array-like of shape (n_rows,)
             The label.
         **params
-            ``sample_weight``, or parameters for the steps as scikit-learn's Pipeline takes them.
+            ``sample_weight``, ``persons``, or parameters for the steps as scikit-learn's Pipeline
+            takes them.
 
         Returns
         -------
@@ -146,19 +113,20 @@ converged_, n_iter_, classes_, groups_, small_groups_
                 "groups_beside_table", columns=listed(as_names(self.sensitive_features))
             )
         X = as_table(X)
-        check_words(X, as_names(self.sensitive_features), self._missing_words())
-        self.edges_ = find_edges(self._group_values(X), self.bins or {})
+        columns = self._columns()._replace(bins=self.bins)
+        check_words(X, columns.sensitive, columns.missing)
+        self.edges_ = find_edges(columns.values(X, numbers=self._bins_itself()), self.bins)
         groups, kept = self.groups(X)
         check_labels(y)
-        y, weight = np.asarray(y), params.pop("sample_weight", None)
+        y = np.asarray(y)
         if len(y) != len(kept):
             raise InputError("labels_of_other_rows", n=len(kept), n_labels=len(y))
         X, y = X.take(kept), y[kept]
         self.n_dropped_ = int((~kept).sum())
-        if weight is not None:
-            params["classifier__sample_weight"] = np.asarray(weight)[kept]
-        sensitive = groups if groups.shape[1] > 1 else groups.iloc[:, 0]
-        super().fit(X, y, classifier__sensitive_features=sensitive, **params)
+        for name in {"sample_weight", "persons"} & set(params):
+            given = params.pop(name)
+            params[f"classifier__{name}"] = None if given is None else np.asarray(given)[kept]
+        super().fit(X, y, classifier__sensitive_features=groups.squeeze(axis=1), **params)
         return self
 
     def predict(self, X: Any, **params: Any) -> Any:
@@ -218,23 +186,41 @@ converged_, n_iter_, classes_, groups_, small_groups_
         X, answer = as_table(X), getattr(self.named_steps["classifier"], method)
         return answer(self[:-1].transform(X), *args, **self._known(X), **params)
 
+    def boosted_inputs(self, X: Any) -> tuple[Any, dict[str, Any]]:
+        """Give what a boosted classifier is given of a table: inputs, and groups if it needs them.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        """
+        X = as_table(X)
+        return self[:-1].transform(X), self._known(X)
+
+    def boosted_columns(self, X: Any) -> NDArray[np.float64]:
+        """Give the columns that a boosted classifier makes of a table.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table
+            The table.
+        """
+        inputs, groups = self.boosted_inputs(X)
+        return np.asarray(self.named_steps["classifier"].columns(inputs, **groups))
+
     def _known(self, X: Any) -> dict[str, Any]:
         if not getattr(self.named_steps["classifier"], "needs_group", False):
             return {}
         if self.missing_groups != "group":
-            for name, missing in self._group_columns(X).isna().items():
+            for name, missing in self._columns().group_columns(X).isna().items():
                 n = int(missing.sum())
                 if n:
-                    raise CellError(
-                        "row_without_group",
-                        column=name,
-                        what="no value" if n == 1 else f"no value in {n:,} rows, the first",
-                        row=int(np.flatnonzero(missing)[0]) + 1,
-                    )
-        groups, _ = self.groups(X)
-        return {"sensitive_features": groups if groups.shape[1] > 1 else groups.iloc[:, 0]}
+                    what = "no value" if n == 1 else f"no value in {n:,} rows, the first"
+                    row = int(np.flatnonzero(missing)[0]) + 1
+                    raise CellError("row_without_group", column=name, what=what, row=row)
+        return {"sensitive_features": self.groups(X)[0]}
 
-    def at(self, tau: float) -> FairPipeline:
+    def at(self, tau: float) -> "FairPipeline":
         """Give the same fit at another target, without training and without data.
 
         Parameters
@@ -249,7 +235,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         """
         return self._ending_in(self.named_steps["classifier"].at(tau))
 
-    def averaged(self, tau: float | None = None) -> FairPipeline:
+    def averaged(self, tau: float | None = None) -> "FairPipeline":
         """Mix a few points at random, as :meth:`evenhand.FairClassifier.averaged` does.
 
         Parameters
@@ -264,7 +250,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         """
         return self._ending_in(self.named_steps["classifier"].averaged(tau))
 
-    def _ending_in(self, classifier: Any) -> FairPipeline:
+    def _ending_in(self, classifier: Any) -> "FairPipeline":
         other = copy(self)
         other.steps = [*self.steps[:-1], ("classifier", classifier)]
         return other
@@ -291,6 +277,7 @@ def fair_pipeline(
     sensitive_inputs: bool = False,
     encoder: TableEncoder | None = None,
     classifier: Any = None,
+    boosted: bool = False,
     **params: Any,
 ) -> FairPipeline:
     """Make a classifier for tables whose sensitive attributes are among their columns.
@@ -311,8 +298,10 @@ def fair_pipeline(
         An encoder with other settings; its ``sensitive_features`` are set.
     classifier : FairClassifier, optional
         A classifier; otherwise one is made of ``params``.
+    boosted : bool, default=False
+        Make a :class:`~evenhand.FairBoostedClassifier`, and inputs that are never sparse.
     **params
-        Parameters of :class:`~evenhand.FairClassifier`, such as ``tau`` and ``notion``, and of
+        Parameters of the classifier, such as ``tau`` and ``notion``, and of
         :class:`~evenhand.TableEncoder`, such as ``exclude``, ``kinds`` and ``keep_na``.
 
     Returns
@@ -334,8 +323,9 @@ def fair_pipeline(
     if not names:
         raise InputError("no_sensitive_column", argument=Parameter("sensitive_features"))
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
-    own_names = {"missing_groups", "bins", "sensitive_inputs", "encoder", "classifier"}
-    known = sorted(of_encoder | own_names | set(FairClassifier().get_params(deep=False)))
+    own_names = {"missing_groups", "bins", "sensitive_inputs", "encoder", "classifier", "boosted"}
+    kind: Any = FairBoostedClassifier if boosted else FairClassifier
+    known = sorted(of_encoder | own_names | set(kind().get_params(deep=False)))
     for name in params:
         if name not in known and name not in Method().get_params():
             near = get_close_matches(name, known, n=1)
@@ -345,6 +335,8 @@ def fair_pipeline(
             )
     encoder = TableEncoder() if encoder is None else clone(encoder)
     encoder.set_params(**{name: params.pop(name) for name in of_encoder & set(params)})
+    if boosted:
+        encoder.set_params(sparse_threshold=0.0)
     if not sensitive_inputs:
         encoder.set_params(sensitive_features=names)
     if classifier is not None and params:
@@ -354,7 +346,7 @@ def fair_pipeline(
         # Rows without a value are in no bin: the group of their own is beside the bins' names.
         alone = len(names) == 1 and missing_groups != "group"
         own = by_column.pop(names[0], None) if alone else None
-        classifier = FairClassifier(bins=own, **params)
+        classifier = kind(bins=own, **params)
     steps = [("encoder", encoder), ("classifier", classifier)]
     return FairPipeline(
         steps, sensitive_features=names, missing_groups=missing_groups, bins=by_column or None

@@ -1,7 +1,5 @@
 """What becomes of a column: a plan of plain values that can be shown, saved and restored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +18,6 @@ from evenhand.tables.identifiers import (
     is_identifier_name,
     repeated_identifier,
 )
-
-__all__ = ["ColumnPlan", "check_sizes", "drop", "plan_category", "plan_number"]
 
 OTHER = "(other)"
 

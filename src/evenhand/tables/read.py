@@ -4,8 +4,6 @@
 that are larger than memory.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

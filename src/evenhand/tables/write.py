@@ -1,7 +1,5 @@
 """Write tables: CSV or Parquet, compressed, by the name of the file."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -16,21 +14,12 @@ import pandas as pd
 from evenhand._extras import import_extra
 from evenhand.tables.file_errors import TableFileError, first_line
 
-__all__ = ["write_chunks"]
-
 
 def write_chunks(frames: Iterable[pd.DataFrame], file: Any, name: str) -> int:
     """Write a table that comes in chunks, and give its number of rows.
 
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        The chunks, with the same columns.
-    file : binary file
-        Where to.
-    name : str
-        The file's name: ``.parquet`` is Parquet, all else CSV, compressed if it ends in ``.gz``,
-        ``.bz2``, ``.xz``, ``.zip`` or ``.zst``. Values are written as they are.
+    A file whose name ends in ``.parquet`` is Parquet, any other CSV, compressed if it ends in
+    ``.gz``, ``.bz2``, ``.xz``, ``.zip`` or ``.zst``. Values are written as they are.
     """
     suffix = Path(name).suffix.lower()
     if suffix == ".parquet":

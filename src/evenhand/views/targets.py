@@ -31,8 +31,8 @@ class TargetWords:
         The letter of a target.
     parity : float
         The value when all groups have the same rate.
-    missed, passed, better : str
-        On which side of the target a value is, and where values are fairer.
+    missed, passed, better, worse : str
+        On which side of the target a value is, and where values are fairer, or less fair.
     between : str
         Between which rates, behind the name.
     meaning : str
@@ -56,6 +56,7 @@ class TargetWords:
     missed: str
     passed: str
     better: str
+    worse: str
     between: str
     meaning: str
     demand: Callable[[float], str]
@@ -110,6 +111,7 @@ TARGET_WORDS = {
         missed="below",
         passed="above",
         better="more",
+        worse="less",
         between="of the smallest to the largest",
         meaning="the lowest group's rate divided by the highest group's; 1 means all groups have "
         "the same rate",

@@ -1,7 +1,5 @@
 """Compare groups in a table of answers, or of labels alone, and say what can be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,10 +11,14 @@ from scipy.stats.contingency import association
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes
-from evenhand.core.rates import RATES, overall_accuracy, wilson_interval
+from evenhand.core.rates import RATES, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.engines.coding import compared_groups
+from evenhand.statistics.intervals import check_confidence, population_ends
+from evenhand.statistics.proportions import clopper_pearson
+from evenhand.statistics.verdicts import CONFIDENCE, judge
 from evenhand.tables.columns import NO_VALUE, MissingWords, as_table, check_words, listed
+from evenhand.tables.groups import Columns
 from evenhand.workflow import labels as lb
 from evenhand.workflow.missing_answers import Counts, binary_counts, missing_labels, unanswered
 
@@ -48,6 +50,7 @@ def audit(
     tau: float = 0.8,
     min_group_size: int = 30,
     comparison: str = "ratio",
+    confidence: float = CONFIDENCE,
 ) -> dict[str, Any]:
     """Compare groups in a table of answers, or of labels alone.
 
@@ -81,15 +84,20 @@ def audit(
         not compared; nor, in rates that need a label, those of fewer rows that have one.
     comparison : str, default="ratio"
         How the groups are compared, a key of :data:`~evenhand.core.targets.COMPARISONS`.
+    confidence : float, default=0.95
+        Of what is said of the population that the rows are independent draws from.
 
     Returns
     -------
     dict
-        Plain values: groups with their sizes and rates, ratios, the verdict. ``passed`` is about
-        the selection rate alone; it is False also if that cannot be judged, and ``judged`` then as
-        well. ``not_judged`` names the rates whose ratio cannot be judged.
+        Plain values: groups with their sizes and rates, ratios, ``bounds`` of the ratios in the
+        population, and the ``verdict`` on the selection rate
+        (:class:`~evenhand.statistics.verdicts.Verdict`). ``passed`` is whether its rule is met; it
+        is False also if that cannot be judged, and ``judged`` then as well. ``not_judged`` names
+        the rates whose ratio cannot be judged.
     """
-    columns = lb.Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    check_confidence(confidence)
+    columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
     table = _read(X, columns, prediction, (favourable, favourable_label))
     names, answered = table.names, table.rows
     sizes = np.bincount(answered["z"], minlength=len(names))
@@ -109,7 +117,9 @@ def audit(
             {"group": str(names[j]), "rows": int(sizes[j]), "favourable": int(every[j, :, 1].sum())}
             for j in np.flatnonzero(number == len(large))
         ],
-        **{"rows": {}, "rates": {}, "ratios": {}, "reached": {}, "association": _association(rows)},
+        "confidence": confidence,
+        **{"rows": {}, "rates": {}, "ratios": {}, "bounds": {}, "reached": {}},
+        "association": _association(rows),
     }
     place = _privileged_place(report, names, large, small)
     if favourable is not None or table.n_labels > 2:
@@ -121,16 +131,20 @@ def audit(
     }
     compared = np.ones(len(large), dtype=bool)
     enough = _add_labelled(report, table, rows, counts) if table.both else compared
+    which = {name: compared if name == "selection_rate" else enough for name in targets}
     for name, target in targets.items():
-        which = compared if name == "selection_rate" else enough
-        _add_rate(report, name, target, counts[name], which, place)
+        _add_rate(report, name, target, counts[name], which[name], place)
     target = targets["selection_rate"]
-    report["missing_labels" if prediction is None else "missing_predictions"] = unanswered(
-        (names, table.group, table.known), every, target, min_group_size
-    )
-    if table.both:
-        report["missing_labels"] = missing_labels(rows, counts, targets, report)
-    _add_verdict(report, target, every[sizes > 0] if small else None)
+    answers = unanswered((names, table.group, table.known), every, target, min_group_size)
+    labels = missing_labels(rows, counts, targets, report) if table.both else None
+    report["missing_labels" if prediction is None else "missing_predictions"] = answers
+    report |= {"missing_labels": labels} if table.both else {}
+    compared_counts = {name: counts[name][which[name]] for name in targets}
+    _add_verdicts(report, targets, compared_counts, (answers, labels))
+    if small:
+        value = target.value(every[sizes > 0])
+        passed = report["judged"] and target.reached(value)
+        report["with_small_groups"] = {"ratio": lb.plain_number(value), "passed": bool(passed)}
     return report
 
 
@@ -143,7 +157,7 @@ class _Table(NamedTuple):
     the answer is ``right``. Of one column alone its values are both answers and labels.
     """
 
-    columns: lb.Columns
+    columns: Columns
     prediction: str | None
     kept: NDArray[np.bool_]
     names: NDArray[Any]
@@ -178,10 +192,7 @@ class _Table(NamedTuple):
 
 
 def _read(
-    X: Any,
-    columns: lb.Columns,
-    prediction: str | None,
-    favourable: tuple[str | None, str | None],
+    X: Any, columns: Columns, prediction: str | None, favourable: tuple[str | None, str | None]
 ) -> _Table:
     """Read the answers that are audited and the labels beside them.
 
@@ -323,7 +334,7 @@ def _add_rate(
             "compared": bool(yes),
         }
         for *ends, n, yes in zip(
-            values, *wilson_interval(top, bottom), bottom, compared, strict=True
+            values, *clopper_pearson(top, bottom, 0.025), bottom, compared, strict=True
         )
     ]
     value = target.value(counts[compared])
@@ -335,19 +346,39 @@ def _add_rate(
         ratios[name] = list(map(lb.plain_number, to))
 
 
-def _add_verdict(report: dict[str, Any], target: Target, with_small: Counts | None) -> None:
-    """Add whether the selection rate can be judged, whether it passes, and what is not judged."""
-    value = report["ratios"]["selection_rate"]
-    missing = [report.get(key) for key in ("missing_labels", "missing_predictions")]
+def _add_verdicts(
+    report: dict[str, Any],
+    targets: Mapping[str, Target],
+    counts: Mapping[str, Counts],
+    missing: Sequence[Mapping[str, Any] | None],
+) -> None:
+    """Add what can be judged, what the ratios in the population are, and the verdict.
+
+    ``missing`` are the answers and the labels. Where they are missing for a reason nothing exact
+    follows for the population.
+    """
     unsure = {name for about in missing if about is not None for name in about["not_judged"]}
-    report["not_judged"] = [name for name in report["ratios"] if name in unsure]
-    report["judged"] = value is not None and "selection_rate" not in unsure
-    report["passed_rate"] = "selection_rate"
-    report["passed"] = bool(report["judged"] and target.reached(value))
-    if with_small is not None:
-        value = target.value(with_small)
-        passed = bool(report["judged"] and target.reached(value))
-        report["with_small_groups"] = {"ratio": lb.plain_number(value), "passed": passed}
+    chosen = [about is not None and about["related"] for about in missing]
+    sure, first = report["confidence"], "selection_rate"
+    proof = {
+        name: name not in unsure and not (chosen[0] or (chosen[1] and name != first))
+        for name in targets
+    }
+    verdict = judge(
+        targets[first], counts[first], sure, judged=first not in unsure, drawn=proof[first]
+    )
+    report["bounds"] = {first: (verdict.at_least, verdict.at_most)} | {
+        name: population_ends(target, counts[name], sure) if proof[name] else (None, None)
+        for name, target in targets.items()
+        if name != first
+    }
+    report |= {
+        "not_judged": [name for name in report["ratios"] if name in unsure],
+        "judged": verdict.met is not None,
+        "passed_rate": first,
+        "passed": bool(verdict.met),
+        "verdict": verdict.plain() | {"groups": "compared" if report["small_groups"] else "all"},
+    }
 
 
 def _other_labels(labels: Any, table: _Table) -> dict[str, Any]:

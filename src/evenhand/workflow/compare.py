@@ -1,7 +1,5 @@
 """Compare evenhand with other methods on a table, and the datasets to try it on."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +14,8 @@ from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
 from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
+from evenhand.tables.groups import Columns
 from evenhand.workflow.labels import (
-    Columns,
     check_roles,
     favourable_answer,
     favourable_label,

@@ -3,8 +3,6 @@
 Counts are sums over :class:`~evenhand.core.rows.Rows`, in memory or with Dask's workers.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,17 +13,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand._extras import package_version
+from evenhand.core.errors import InputError
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block, Rows, as_columns
 from evenhand.engines.memory import MemoryRows
 from evenhand.frontier.held_out import count_cuts, count_rows
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import code_known_groups
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.encoder import as_names
 from evenhand.tables.pipeline import FairPipeline
-
-__all__ = ["add_answers", "best_cut", "group_numbers", "rows_in_memory", "with_counts"]
 
 FloatArray = NDArray[np.float64]
 
@@ -67,14 +65,25 @@ def group_numbers(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.int
     )
 
 
-def rows_in_memory(pipeline: FairPipeline, X: Any, y: NDArray[Any]) -> MemoryRows:
-    """Encode a table, and number its groups and labels as the classifier does."""
+def rows_in_memory(
+    pipeline: FairPipeline, X: Any, y: NDArray[Any], *, fitted: bool = False
+) -> MemoryRows:
+    """Encode a table, and number its groups and labels as the classifier does.
+
+    Of the rows ``fitted`` to, a boosted model has the columns of models that have not seen them.
+    """
     model = pipeline[-1]
     number = {label: i for i, label in enumerate(model.fitted_.labels.tolist())}
     codes = [number[label] for label in y.tolist()]
     z = group_numbers(model, pipeline.groups(X)[0])
     columns = as_columns(len(y), codes, z, n_labels=len(number))
-    return MemoryRows(pipeline[:-1].transform(X), columns)
+    if not isinstance(model, FairBoostedClassifier):
+        return MemoryRows(pipeline[:-1].transform(X), columns)
+    if not fitted:
+        return MemoryRows(pipeline.boosted_columns(X), columns)
+    if len(model.columns_) != len(y):
+        raise InputError("not_the_fitted_rows")
+    return MemoryRows(model.scaler_.transform(model.columns_), columns)
 
 
 def add_answers(facts: dict[str, Any], part: str, model: FairClassifier, rows: Rows) -> None:

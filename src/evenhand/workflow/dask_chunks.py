@@ -1,7 +1,5 @@
 """A table of Parquet files in chunks for Dask: the cluster, the chunks, a sample of their rows."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Iterator, Sequence
@@ -23,8 +21,6 @@ from evenhand.core.rows import Share
 from evenhand.engines.dask import compute
 from evenhand.engines.parquet import find_files
 from evenhand.tables.file_errors import TableFileError, check_header, no_rows
-
-__all__ = ["Chunk", "dask_client", "draw_sample", "find_chunks", "read_chunk"]
 
 # Rows on which it is found out what the columns hold.
 SAMPLE = 200_000
@@ -58,12 +54,7 @@ def _start_here(**settings: Any) -> Any:
 def dask_client(address: str | None, most: int | None = None) -> Iterator[Any]:
     """Have a Dask scheduler: the one at an address, or one on this machine until the end.
 
-    Parameters
-    ----------
-    address : str, optional
-        Such as ``"tcp://10.0.0.1:8786"``.
-    most : int, optional
-        The most worker processes to start here; as many as there are cores by default.
+    The latter has a worker process for each core, or ``most`` of them.
     """
     from dask.system import CPU_COUNT
     from distributed import Client
@@ -98,13 +89,7 @@ class Chunk(NamedTuple):
 
 
 def find_chunks(path: str) -> list[Chunk]:
-    """Find the chunks of a table.
-
-    Parameters
-    ----------
-    path : str
-        A Parquet file, a folder of them, or a pattern such as ``"data/*.parquet"``.
-    """
+    """Find the chunks of a Parquet file, a folder of them, or a pattern such as ``"*.parquet"``."""
     try:
         files = find_files(path)
     except FileNotFoundError as error:
@@ -157,13 +142,8 @@ def draw_sample(
     """Draw the same share of every chunk, all rows of a small table; say which are held back."""
     ends = np.cumsum([0, *(chunk.n_rows for chunk in chunks)])
     quotas = np.diff(ends * min(SAMPLE, int(ends[-1])) // ends[-1]).tolist()
-    drawn = compute(
-        *(
-            delayed(_draw)(chunk, n, seed, share)
-            for chunk, n in zip(chunks, quotas, strict=True)
-            if n
-        )
-    )
+    asked = zip(chunks, quotas, strict=True)
+    drawn = compute(*(delayed(_draw)(chunk, n, seed, share) for chunk, n in asked if n))
     try:
         table = pa.concat_tables([one[0] for one in drawn], promote_options="permissive")
     except pa.lib.ArrowException as error:

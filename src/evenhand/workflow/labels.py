@@ -1,12 +1,10 @@
 """What the columns of a table are for: labels, the favourable one, groups; and marks of a table."""
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,25 +15,10 @@ from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import group_codes, zero_one
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, check_words, listed, no_column
-from evenhand.tables.groups import (
-    as_bins,
-    bins_by_column,
-    find_edges,
-    group_values,
-    known_groups,
-)
-
-__all__ = ["favourable_answer", "favourable_label", "fingerprint", "label_values"]
-
+from evenhand.tables.groups import Columns
 
 # More labels than this are no labels but a quantity.
 MOST_LABELS = 20
-
-# More groups than this are no groups but names.
-MOST_GROUPS = 100
-
-# A number with more values than this needs bins.
-MOST_VALUES = 20
 
 # Labels that are missing so unevenly between answers, or groups, would be so with at most this
 # probability if which are missing had nothing to do with them.
@@ -51,24 +34,10 @@ NO_MARK = np.iinfo(np.uint64).max
 def label_values(
     X: Any, label: str, *, least: int = 2, missing: MissingWords = BUILT_IN
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Give the labels of a table, and which rows have one.
+    """Give the labels of the rows of a table that have one, and which rows those are.
 
-    Parameters
-    ----------
-    X : pandas, polars or pyarrow table
-        The table.
-    label : str
-        The column.
-    least : int, default=2
-        How many different values it must have.
-    missing : MissingWords
-        Words that stand for no value.
-
-    Returns
-    -------
-    tuple of (ndarray, ndarray of bool)
-        Labels of the rows that have one, as whole numbers where all are written as such, else as
-        text: 01 and 02 are codes. And which rows those are.
+    Labels are whole numbers where all are written as such, else text: 01 and 02 are codes. There
+    must be ``least`` different ones.
     """
     table = as_table(X)
     if label not in table.columns:
@@ -81,13 +50,8 @@ def label_values(
     if len(levels) < least:
         raise InputError("one_label", column=label, value=levels[0])
     if len(levels) > MOST_LABELS:
-        raise InputError(
-            "too_many_labels",
-            column=label,
-            n=len(levels),
-            values=listed(sorted(levels), 3),
-            most=MOST_LABELS,
-        )
+        about = {"n": len(levels), "values": listed(sorted(levels), 3)}
+        raise InputError("too_many_labels", column=label, most=MOST_LABELS, **about)
     values = np.array(levels)
     try:
         numbers = [int(text) for text in levels]
@@ -131,21 +95,8 @@ def favourable_label(
 ) -> Any:
     """Find the favourable label: the one named, or the larger of 0/1, -1/1 or false/true.
 
-    Parameters
-    ----------
-    labels : mapping of label to int
-        How many rows have each.
-    column : str
-        The label's column.
-    named : str, optional
-        What the user said.
-    each : bool, default=False
-        Whether of more than two labels each may count.
-
-    Returns
-    -------
-    label or None
-        None if each counts. Other labels are refused: which is favourable is never guessed.
+    ``labels`` are those of a column, with the rows that have each. Others are refused: which is
+    favourable is never guessed. If ``each`` of more than two may count, None says that each does.
     """
     if named is not None:
         return as_label(named, list(labels), column, "favourable")
@@ -156,23 +107,18 @@ def favourable_label(
         return max(numbers, key=numbers.__getitem__)
     one, *others = map(str, labels)
     if not others:
-        raise InputError(
-            "one_value_not_said", column=column, value=one, favourable=Parameter("favourable", one)
-        )
+        said = Parameter("favourable", one)
+        raise InputError("one_value_not_said", column=column, value=one, favourable=said)
     n = sum(labels.values())
     shown = [f"{label!r} ({rows / n:.1%} of the rows)" for label, rows in labels.items()]
-    raise InputError(
-        "favourable_not_said",
-        column=column,
-        n=len(labels),
-        labels=", ".join(shown),
-        one=Parameter("favourable", one),
-        other=Parameter("favourable", others[0]),
-        more=", or another of them" if len(labels) > 2 else "",
-    )
+    options = {"one": Parameter("favourable", one), "other": Parameter("favourable", others[0])}
+    more = ", or another of them" if len(labels) > 2 else ""
+    about = {"column": column, "n": len(labels), "labels": ", ".join(shown)}
+    raise InputError("favourable_not_said", more=more, **about, **options)
 
 
 def label_counts(y: NDArray[Any]) -> dict[Any, int]:
+    """Count the rows of each label."""
     classes, n = np.unique(y, return_counts=True)
     return dict(zip(classes.tolist(), n.tolist(), strict=True))
 
@@ -202,13 +148,6 @@ def warn_of_alike(labels: Mapping[Any, int], column: str) -> None:
 def favourable_answer(label: str, values: Sequence[str]) -> str:
     """Say which answer counts as favourable, as every screen and JSON document begins.
 
-    Parameters
-    ----------
-    label : str
-        The column of labels, or of predictions.
-    values : sequence of str
-        The favourable labels; of many each may count.
-
     Examples
     --------
     >>> from evenhand.workflow.labels import favourable_answer
@@ -224,42 +163,6 @@ def favourable_of(saved: SavedModel) -> str:
     model = saved.model[-1]
     labels = model.fitted_.favourable
     return favourable_answer(saved.facts.get("label", "label"), labels)
-
-
-class Columns(NamedTuple):
-    """Which columns of a table hold labels and groups, and how these are read."""
-
-    label: str | None
-    sensitive: Sequence[str]
-    missing_groups: str = "error"
-    bins: Any = None
-    missing: MissingWords = BUILT_IN
-
-    def group_columns(self, X: Any) -> pd.DataFrame:
-        """Give the sensitive columns, of those with bins the bins, missing where a value is."""
-        bins = bins_by_column(self.bins, self.sensitive)
-        values = group_values(X, self.sensitive, numbers=list(bins), missing=self.missing)
-        return as_bins(values, find_edges(values, bins))
-
-    def groups(self, X: Any) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-        """Group of each row that has one, and which rows those are."""
-        values, kept = known_groups(self.group_columns(X), self.missing_groups)
-        check_groups(values, bins_by_column(self.bins, self.sensitive))
-        return values, kept
-
-
-def check_groups(values: pd.DataFrame, bins: Mapping[str, Any]) -> None:
-    """Refuse sensitive columns whose values are no groups."""
-    for name in values.columns:
-        n = values[name].nunique()
-        known_values = values[name].dropna()
-        written = (str(v).replace(".", "", 1).lstrip("-").isdigit() for v in known_values.unique())
-        if name not in bins and n > MOST_VALUES and all(written):
-            raise InputError(
-                "bins_needed", column=name, n=n, bins=Parameter("bins", {name: [30, 45, 60]})
-            )
-        if n > MOST_GROUPS and not pd.api.types.is_numeric_dtype(values[name]):
-            raise InputError("too_many_groups", column=name, n=n, most=MOST_GROUPS)
 
 
 def fingerprint(X: Any) -> str:
@@ -288,10 +191,7 @@ def plain_number(value: Any) -> float | None:
 def depends(table: NDArray[Any], level: float = UNRELATED) -> tuple[float, bool]:
     """Say whether who has no label, the first column, goes with the row of a table of counts.
 
-    Returns
-    -------
-    tuple of (float, bool)
-        The test's p-value, and whether it is below ``level`` or some row has no label at all.
+    Gives the test's p-value, and whether it is below ``level`` or some row has no label at all.
     """
     table = table[table.sum(axis=1) > 0]
     if len(table) < 2 or not table.sum(axis=0).all():
@@ -302,6 +202,7 @@ def depends(table: NDArray[Any], level: float = UNRELATED) -> tuple[float, bool]
 
 
 def joined(names: Sequence[str]) -> str:
+    """Name what several columns are together."""
     return " × ".join(names)
 
 
@@ -351,13 +252,9 @@ def check_labelled_groups(groups: Any, known: NDArray[np.bool_], columns: Column
     labelled = np.unique(z[known])
     if len(names) > 1 and len(labelled) == 1:
         others = [str(name) for j, name in enumerate(names.tolist()) if j != labelled[0]]
-        raise InputError(
-            "labels_of_one_group",
-            group=str(names[labelled[0]]),
-            column=columns.label,
-            others=listed(others),
-            have="has" if len(others) == 1 else "have",
-        )
+        about = {"others": listed(others), "have": "has" if len(others) == 1 else "have"}
+        group = str(names[labelled[0]])
+        raise InputError("labels_of_one_group", group=group, column=columns.label, **about)
 
 
 def labelled_rows(

@@ -1,7 +1,5 @@
 """What answers and labels that are not there could change in an audit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -14,8 +12,6 @@ from evenhand.core.rates import Rate
 from evenhand.core.targets import Target
 from evenhand.engines.coding import compared_groups
 from evenhand.workflow.labels import UNRELATED, depends
-
-__all__ = ["binary_counts", "is_firm", "missing_labels", "rate_ends", "unanswered"]
 
 Counts = NDArray[np.float64]
 # Rows of each group that are in one of two cells (true label, answer) of the counts, in which one

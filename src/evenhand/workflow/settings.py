@@ -1,15 +1,14 @@
 """What a user asks of a training, wherever the rows are: one record of settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
+from evenhand.tables.groups import Columns
 from evenhand.tables.pipeline import FairPipeline, fair_pipeline
-from evenhand.workflow.labels import Columns, check_roles, favourable_label, warn_of_alike
+from evenhand.workflow.labels import check_roles, favourable_label, warn_of_alike
 
 __all__ = ["TrainSettings"]
 
@@ -43,6 +42,11 @@ class TrainSettings:
         :class:`~evenhand.TableEncoder`.
     bins : int, sequence of float, or mapping of str to these, optional
         Bins of sensitive numbers, as of :func:`evenhand.fair_pipeline`.
+    person : str, optional
+        Column that says whose row each is, which is no input: rows are then held back and held out
+        by person.
+    boosted : bool, default=False
+        Whether to train a :class:`~evenhand.FairBoostedClassifier`.
     title, command : str
         What to call the table, and how the training can be repeated.
     seed : int, default=0
@@ -62,13 +66,15 @@ class TrainSettings:
     na: Sequence[str] | None = None
     keep_na: Sequence[str] = ()
     bins: Any = None
+    person: str | None = None
+    boosted: bool = False
     title: str = "table"
     command: str = ""
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, **given: Any) -> TrainSettings:
+    def of(cls, **given: Any) -> "TrainSettings":
         """Make the record of fields and of the classifier's parameters, side by side."""
         own = {f.name for f in fields(cls)} - {"params"}
         params = {name: value for name, value in given.items() if name not in own}
@@ -87,8 +93,12 @@ class TrainSettings:
 
     def pipeline(self) -> FairPipeline:
         """Make the pipeline that is fitted."""
+        persons = [] if self.person is None else [self.person]
         encoder = TableEncoder(
-            exclude=[self.label, *self.exclude], kinds=self.kinds, na=self.na, keep_na=self.keep_na
+            exclude=[self.label, *self.exclude, *persons],
+            kinds=self.kinds,
+            na=self.na,
+            keep_na=self.keep_na,
         )
         return fair_pipeline(
             self.sensitive,
@@ -96,6 +106,7 @@ class TrainSettings:
             sensitive_inputs=self.sensitive_inputs,
             encoder=encoder,
             bins=self.bins,
+            boosted=self.boosted,
             random_state=self.seed,
             **self.params,
         )
@@ -109,4 +120,6 @@ class TrainSettings:
 
     def facts(self) -> dict[str, Any]:
         """Give what a model file keeps of the settings beside the model's own."""
-        return {name: getattr(self, name) for name in ("title", "label", "seed", "command")}
+        return {
+            name: getattr(self, name) for name in ("title", "label", "seed", "command", "person")
+        }

@@ -1,7 +1,5 @@
 """What a report needs to know of a saved model, as plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,9 +10,11 @@ from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.core.targets import Target
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
+from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
@@ -38,12 +38,13 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         Plain values; the keys are those of :func:`evenhand.views.report.render`.
     """
     pipeline, facts = saved.model, saved.facts
-    model: FairClassifier = pipeline[-1]
+    model: Any = pipeline[-1]
     parts = [part for part in ("train", "test") if facts.get(f"{part}_counts") is not None]
     points, chosen = _points(model, facts, parts), model.answers_.find(float(np.max(model.tau)))
     # Behind the answers stand the counts of the last iterate, which is kept if there are none.
     place = -1 if chosen is None else chosen
     use = group_use(pipeline)
+    boosted = isinstance(model, FairBoostedClassifier)
     titles = {"train": "training rows", "test": "test rows"}
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
@@ -72,6 +73,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "accuracy": plain_number(model.accuracy_),
             "rate": plain_number(model.rate_),
             "reach": plain_number(model.rate_bound_),
+            "source": model.point_.source,
             "counts": _counts(facts, parts, place),
         },
         "tau": float(np.max(model.tau)),
@@ -81,16 +83,37 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
         },
         "curves": _curves(model),
-        "weights": _changed_weights(pipeline, facts["plain"]["weights"]),
+        "weights": [] if boosted else _changed_weights(pipeline, facts["plain"]["weights"]),
+        "boosted": _boosted(model, facts, titles) if boosted else None,
         "data": _data(pipeline, facts, spell),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
+    summary["verdict"] = verdict_of(summary)
     if model.small_groups_:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
         summary["all_rows"] = over_all_rows(summary, facts, place, target_of(summary))
     return summary
+
+
+def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Judge the saved model by the test rows, the only ones that it was not made or chosen for.
+
+    Several rows of a person are no independent draws, and prove nothing exact; where persons were
+    named, there may be several.
+    """
+    part = next((part for part in summary["parts"] if part["key"] == "test"), None)
+    saved = summary.get("saved")
+    if saved is None and summary["chosen"] is not None:
+        saved = summary["points"][summary["chosen"]]
+    counts = saved and saved["counts"].get("test")
+    if part is None or part["weighted"] or not counts:
+        return None
+    drawn = not summary["asked"].get("person")
+    verdict = judge(target_of(summary), counts[: len(summary["groups"])], drawn=drawn)
+    small = summary.get("data", {}).get("small_groups")
+    return verdict.plain() | {"rows": "test rows", "groups": "compared" if small else "all"}
 
 
 def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
@@ -155,6 +178,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
         "delta": model.fitted_.delta,
+        "person": facts.get("person"),
         "earlier_taus": facts.get("earlier_taus", []),
     }
 
@@ -236,6 +260,20 @@ def _decisions(
                 {"kind": "group", "action": own} if dropped else {"action": f"{d['action']}; {own}"}
             )
     return decisions
+
+
+def _boosted(
+    model: FairBoostedClassifier, facts: Mapping[str, Any], titles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Say which booster was used, and how much each column moves the model's estimates."""
+    order = sorted(facts["matters"], key=lambda m: -m["label"] - m["group"])
+    return {
+        "booster": model.booster_.partition("(")[0],
+        "part": titles[facts["matters_part"]],
+        "rows": facts["matters_rows"],
+        "matters": order[:20],
+        "left_out": len(order[20:]),
+    }
 
 
 def _changed_weights(

@@ -1,7 +1,5 @@
 """Train on a table in memory, and write down what was done."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,17 +12,14 @@ from sklearn.base import clone
 from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.groups import group_codes
 from evenhand.frontier.splits import split_rows
+from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.columns import as_table, check_width
-from evenhand.tables.groups import bins_by_column, find_edges, group_values
+from evenhand.tables.columns import as_table, check_width, no_column
+from evenhand.tables.groups import bins_by_column, find_edges
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import add_answers, rows_in_memory, with_counts
-from evenhand.workflow.labels import (
-    fingerprint,
-    label_counts,
-    labelled_rows,
-    too_few_to_test,
-)
+from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows, too_few_to_test
+from evenhand.workflow.matters import what_matters
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled, numbers_or_none
 
@@ -91,7 +86,8 @@ def train_table(
         dropped += left_out
     elif settings.test_size:
         X, y, X_test, y_test = _split(X, y, settings)
-    pipeline.fit(X, y, encoder__formats=look.formats_)
+    persons = None if settings.person is None else _persons(X, settings)
+    pipeline.fit(X, y, encoder__formats=look.formats_, persons=persons)
     saved = with_facts(pipeline, facts, train=(X, y), test=(X_test, y_test))
     if unlabelled is not None:
         _add_unlabelled(saved.facts, pipeline, unlabelled, ["train", "test"][: 1 + (test is None)])
@@ -110,20 +106,20 @@ def with_facts(
     ``train`` and ``test`` are a table and its labels, both None where there is no test.
     """
     rows = {
-        part: None if y is None else rows_in_memory(pipeline, X, y)
+        part: None if y is None else rows_in_memory(pipeline, X, y, fitted=part == "train")
         for part, (X, y) in {"train": train, "test": test}.items()
     }
+    if isinstance(pipeline[-1], FairBoostedClassifier):
+        part = "train" if test[1] is None else "test"
+        facts = {**facts, **what_matters(pipeline, (train if test[1] is None else test)[0], part)}
     return with_counts(pipeline, facts, rows)
 
 
 def _edges_on_all_rows(X: Any, settings: TrainSettings) -> dict[str, Any]:
     """Find bins of several columns on all rows, so that those held back are in the same bins."""
-    bins = bins_by_column(settings.bins, settings.sensitive)
     if len(settings.sensitive) == 1:
-        return bins
-    missing = settings.columns.missing
-    values = group_values(X, settings.sensitive, numbers=list(bins), missing=missing)
-    return find_edges(values, bins)
+        return bins_by_column(settings.bins, settings.sensitive)
+    return find_edges(settings.columns.values(X), settings.bins)
 
 
 def _test_rows(
@@ -145,12 +141,26 @@ def _split(
     groups, _ = settings.columns.groups(X)
     labels, codes = np.unique(y, return_inverse=True)
     strata = group_codes(groups)[1] * len(labels) + codes
-    held = split_rows(strata, settings.test_size, np.random.RandomState(settings.seed))[1]
+    first = person = np.arange(len(y))
+    if settings.person is not None:
+        _, first, person = np.unique(_persons(X, settings), return_index=True, return_inverse=True)
+    random = np.random.RandomState(settings.seed)
+    held = split_rows(strata[first], settings.test_size, random)[1]
     if not len(held):
         raise too_few_to_test(len(y))
-    mask = np.zeros(len(y), dtype=bool)
-    mask[held] = True
+    mask = np.isin(person, held)
     return X.take(~mask), y[~mask], X.take(mask), y[mask]
+
+
+def _persons(X: Any, settings: TrainSettings) -> NDArray[np.intp]:
+    """Give the number of the person of each row; refuse rows without one."""
+    column = str(settings.person)
+    if column not in X.columns:
+        raise no_column(column, X.columns)
+    codes = X[column].as_text(settings.columns.missing).codes
+    if (codes < 0).any():
+        raise InputError("rows_without_person", column=column, n=int((codes < 0).sum()))
+    return np.asarray(codes)
 
 
 def _add_unlabelled(
@@ -171,9 +181,6 @@ def _add_unlabelled(
         # Any label will do: it is not looked at.
         rows = rows_in_memory(pipeline, X, np.full(known.sum(), model.fitted_.labels[0]))
     except ValueError as error:
-        warnings.warn(
-            InputWarning("unreadable_unlabelled_rows", why=error),
-            stacklevel=3,
-        )
+        warnings.warn(InputWarning("unreadable_unlabelled_rows", why=error), stacklevel=3)
         return
     add_answers(facts, "unlabelled", model, rows)

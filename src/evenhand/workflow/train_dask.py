@@ -4,8 +4,6 @@ What a column holds is found out on a sample of the rows, which comes here; besi
 and sums do. The result is that of :func:`evenhand.workflow.train.train`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections import Counter
@@ -32,16 +30,14 @@ from evenhand.models.inputs import CodedRows
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.columns import CellError, Table, as_table, check_words, refuse_words
 from evenhand.tables.encoder import TableEncoder
-from evenhand.tables.groups import find_edges, group_values
+from evenhand.tables.groups import Columns, check_groups, find_edges
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import with_counts
 from evenhand.workflow.dask_chunks import Chunk, draw_sample, read_chunk
-from evenhand.workflow.labels import Columns, check_groups, label_values, too_few_to_test
+from evenhand.workflow.labels import label_values, too_few_to_test
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled
 from evenhand.workflow.value_key import Key, count_values, look_up, make_key
-
-__all__ = ["train_chunks"]
 
 
 def train_chunks(
@@ -49,22 +45,12 @@ def train_chunks(
 ) -> SavedModel:
     """Train a fair classifier on a table in chunks, with the Dask scheduler that is set.
 
-    Parameters
-    ----------
-    chunks : sequence of Chunk
-        The table, from :func:`~evenhand.workflow.dask_chunks.find_chunks`; the workers must see the
-        files, too.
-    settings : TrainSettings
-        What is asked.
-    before_fit : callable, optional
-        As of :func:`evenhand.workflow.train.train`.
-
-    Returns
-    -------
-    SavedModel
-        The fitted pipeline and the facts of its training.
+    The workers must see the files of the chunks, too. All else is as of
+    :func:`evenhand.workflow.train.train`.
     """
     settings.check()
+    if settings.person is not None:
+        raise InputError("for_tables_in_memory", parameter=Parameter("person", settings.person))
     pipeline = _pipeline(settings)
     share = Share(settings.seed, 0.0, settings.test_size, True)
     drawn, held = draw_sample(chunks, settings.seed, share)
@@ -122,13 +108,12 @@ def _group_columns(sample: Table, settings: TrainSettings, pipeline: FairPipelin
 
     Before anything is counted: groups and labels that are none may be as many as the rows.
     """
-    bins, missing = pipeline.bins or {}, settings.columns.missing
-    values = group_values(sample, settings.sensitive, numbers=list(bins), missing=missing)
-    pipeline.edges_ = find_edges(values, bins)
-    columns = settings.columns._replace(bins=pipeline.edges_)
+    columns = settings.columns._replace(bins=pipeline.bins)
+    pipeline.edges_ = find_edges(columns.values(sample), columns.bins)
+    columns = columns._replace(bins=pipeline.edges_)
     check_groups(columns.group_columns(sample), pipeline.edges_)
-    check_words(sample, [*settings.sensitive, settings.label], missing)
-    label_values(sample, settings.label, least=1, missing=missing)
+    check_words(sample, [*columns.sensitive, settings.label], columns.missing)
+    label_values(sample, settings.label, least=1, missing=columns.missing)
     return columns
 
 
@@ -209,10 +194,6 @@ def _inputs(encoder: TableEncoder, table: Table, kept: NDArray[np.bool_], start:
         raise CellError("unreadable_value_outside_sample", **data) from None
 
 
-def _part(encoded: Encoded, name: str) -> CodedChunk:
-    return getattr(encoded, name)
-
-
 def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_rows: int) -> None:
     """Say in the decisions that they were made on a sample."""
     seen = f" (seen on {n_seen:,} rows)"
@@ -220,10 +201,7 @@ def _note_sample(encoder: TableEncoder, outside: Sequence[str], n_seen: int, n_r
         plan if plan.column in outside else replace(plan, action=plan.action + seen)
         for plan in encoder.plans_
     ]
-    warnings.warn(
-        InputWarning("seen_on_sample", n=n_seen, n_rows=n_rows),
-        stacklevel=3,
-    )
+    warnings.warn(InputWarning("seen_on_sample", n=n_seen, n_rows=n_rows), stacklevel=3)
 
 
 def _coded(
@@ -235,23 +213,19 @@ def _coded(
     what was encoded when this is done.
     """
     encoded = persist(*(delayed(_encode)(chunk, about) for chunk in chunks))
-    marks = compute(*(delayed(_part)(one, "mark") for one in encoded))
+    marks = compute(*(one.mark for one in encoded))
     mark = hashlib.sha256("".join(marks).encode()).hexdigest()[:16]
-    parts = [delayed(_part)(one, "train") for one in encoded]
+    parts = [one.train for one in encoded]
     facts = dask_facts(parts)
     alone = [m.group for m in key.values() if m.group not in facts.groups.index]
     if alone:
-        raise InputError(
-            "group_in_test_only",
-            group=alone[0],
-            seed=Parameter("seed"),
-            test_size=Parameter("test_size"),
-        )
+        seed, size = Parameter("seed"), Parameter("test_size")
+        raise InputError("group_in_test_only", group=alone[0], seed=seed, test_size=size)
     coding, rows = code_chunks(model.settings(), facts, weighted=False)
     rows = rows._replace(source=DaskRows(parts, facts, coding, model.n_features_in_))
     if not n_rows:
         return rows, None, mark
-    parts = [delayed(_part)(one, "test") for one in encoded]
+    parts = [one.test for one in encoded]
     test = DaskRows(parts, dask_facts(parts), coding, model.n_features_in_)
     if not test.n_samples:
         raise too_few_to_test(n_rows)

@@ -1,7 +1,5 @@
 """Rows without a label: how many each group has, and what the model predicts for them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import product
@@ -17,8 +15,6 @@ from evenhand.core.targets import Target
 from evenhand.models.classifier import FairClassifier
 from evenhand.workflow.counting import group_numbers
 from evenhand.workflow.labels import UNEVEN, depends, plain_number
-
-__all__ = ["count_unlabelled", "numbers_or_none", "over_all_rows", "unlabelled_by_group"]
 
 
 def numbers_or_none(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.intp]:
@@ -140,10 +136,7 @@ def _answers_alone(rate: Rate, n_labels: int) -> list[int]:
 
 
 def _over_all(
-    target: Target,
-    answers: list[int],
-    counts: NDArray[np.float64],
-    summary: Mapping[str, Any],
+    target: Target, answers: list[int], counts: NDArray[np.float64], summary: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Give a rate's value of each group, how they compare, and whether that reaches the target."""
     (rate,), value = target.rate.components, target.value(counts)

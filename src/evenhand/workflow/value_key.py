@@ -4,8 +4,6 @@ The chunks count the combinations of values; the key is made of all counts in on
 chunk is read by it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,18 +14,9 @@ from numpy.typing import NDArray
 
 from evenhand.engines.coding import group_values
 from evenhand.tables.columns import Table, as_table, count_words
-from evenhand.tables.groups import MISSING, as_names, without_group
+from evenhand.tables.groups import Columns, check_groups, known_groups
 from evenhand.workflow.dask_chunks import Chunk, read_chunk
-from evenhand.workflow.labels import (
-    Columns,
-    check_groups,
-    check_labelled_groups,
-    joined,
-    label_values,
-    whom_left_out,
-)
-
-__all__ = ["Key", "count_values", "look_up", "make_key"]
+from evenhand.workflow.labels import check_labelled_groups, joined, label_values, whom_left_out
 
 # Rows of a label of a group that are fewer are all fitted to, or the test might take every one.
 RARE = 10
@@ -85,26 +74,18 @@ def make_key(
     names, label = columns.sensitive, str(columns.label)
     distinct, n = list(counts), np.array(list(counts.values()))
     values = pd.DataFrame({name: _column([d[j] for d in distinct]) for j, name in enumerate(names)})
-    missing = values.isna()
-    kept = ~missing.any(axis=1).to_numpy()
-    if columns.missing_groups == "error" and not kept.all():
-        column = missing.columns[missing.any()][0]
-        raise without_group(column, int(n[missing[column]].sum()))
-    if columns.missing_groups == "group":
-        values = values.apply(as_names).astype(object).where(~missing, MISSING)
-        kept = np.ones(len(distinct), dtype=bool)
-    check_groups(values[kept], columns.bins)
+    values, kept = known_groups(values, columns.missing_groups, n=n)
+    check_groups(values, columns.bins)
     dropped = [{"reason": f"without a value in {joined(names)!r}", "n": int(n[~kept].sum())}]
     rows = np.flatnonzero(kept)
     texts = pd.DataFrame({label: [distinct[i][-1] for i in rows]}, dtype=object)
     y, known = label_values(texts, label, missing=columns.missing)
     dropped.append({"reason": f"without a value in {label!r}", "n": int(n[rows[~known]].sum())})
-    compared = values.iloc[rows] if len(names) > 1 else values.iloc[rows, 0]
-    check_labelled_groups(compared, known, columns)
-    dropped[-1] |= whom_left_out(compared, known, n[rows])
-    unlabelled = values.iloc[rows[~known]].reset_index(drop=True), n[rows[~known]]
+    check_labelled_groups(values, known, columns)
+    dropped[-1] |= whom_left_out(values, known, n[rows])
+    unlabelled = values[~known].reset_index(drop=True), n[rows[~known]]
     rows = rows[known]
-    groups = group_values(compared[known])
+    groups = group_values(values[known])
     sizes = pd.Series(n[rows]).groupby([groups.to_numpy(), y]).transform("sum")
     meanings = zip(groups.tolist(), y.tolist(), (sizes < RARE).tolist(), strict=True)
     key = {distinct[i]: Meaning(*meaning) for i, meaning in zip(rows, meanings, strict=True)}

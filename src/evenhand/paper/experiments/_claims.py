@@ -1,7 +1,9 @@
 """Experiments and the paper's statements as records; how these are judged and written down."""
 
+import hashlib
+import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -12,21 +14,77 @@ import pandas as pd
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
 
-PRINTED, RIDGE, CORRECTED = "printed", "printed, small ridge", "corrected"
+PRINTED, CORRECTED = "printed", "corrected"
+ALL = "all"
+"""In a column of a reading or a choice: rows that are the same whichever it is."""
 
 HOLDS = "holds"
-CORRECTED_ONLY = "holds in the corrected reading only"
-PRINTED_ONLY = "holds in the printed reading only"
+VACUOUS = "holds (vacuous)"
+CORRECTED_ONLY = "corrected only"
+PRINTED_ONLY = "printed only"
+DEPENDS = "depends on"
+UNDECIDED = "undecided"
+OPEN = "cannot be decided here"
 FAILS = "does not hold"
-OPEN = "cannot be decided"
-VERDICTS = (HOLDS, CORRECTED_ONLY, PRINTED_ONLY, FAILS, OPEN)
+VERDICTS = (HOLDS, VACUOUS, CORRECTED_ONLY, PRINTED_ONLY, DEPENDS, UNDECIDED, OPEN, FAILS)
+"""The verdicts; :data:`DEPENDS` is followed by the choices that decide."""
+
+
+class Choice(NamedTuple):
+    """Something that the paper leaves open or says in two ways; its first value is the centre."""
+
+    phrase: str
+    values: tuple[str, ...]
+    readings: tuple[str, ...] = (PRINTED, CORRECTED)
+
+
+CHOICES: dict[str, Choice] = {
+    "ridge": Choice("the ridge", ("1/N", "1"), (PRINTED,)),
+    "start": Choice("the start", ("zero", "N(0, 0.1²)", "N(0, 1)", "optimum")),
+    "alpha": Choice("α", ("0.1/√t", "1/√t")),
+    "step": Choice("AGD's step", ("1/(α_t L₁L₂√t)", "1/(α L₁L₂√t)", "η"), (PRINTED,)),
+    "rival": Choice("the rival", ("as shipped", "as here")),
+    "encoding": Choice("the encoding", ("full", "Zafar's")),
+    "size": Choice("the sample size", ("1,000", "20,000")),
+    "objective": Choice("the fairness objective", ("the model's", "Section 6.1's")),
+    "noise": Choice("the noise's mean", ("½", "0")),
+    "adversary": Choice("the adversary's view", ("[1, s, s²]", "[1, f]")),
+}
+"""The choices by the name of their column in a table."""
+
+
+class Variant(NamedTuple):
+    """A reading with all choices at the centre, but for one."""
+
+    reading: str
+    choice: str = ""
+    value: str = ""
+
+    @property
+    def label(self) -> str:
+        """What is chosen, in words; the centre has none."""
+        return f"{CHOICES[self.choice].phrase.removeprefix('the ')} {self.value}"
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Give its rows of a table: a choice that has no column there plays no role."""
+        wanted = {"reading": self.reading} | {name: c.values[0] for name, c in CHOICES.items()}
+        if self.choice:
+            wanted[self.choice] = self.value
+        keep = pd.Series(True, table.index)
+        for column, value in wanted.items():
+            if column in table:
+                keep &= table[column].fillna(ALL).isin([value, ALL])
+        if not keep.any():
+            raise RuntimeError(f"the table has no rows for {self}")
+        return table[keep]
 
 
 class Finding(NamedTuple):
-    """What was measured in a reading, and whether that meets the criterion; None: cannot tell."""
+    """What was measured, and whether it meets the criterion; None: ``why`` is the verdict."""
 
     value: str
     holds: bool | None
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,17 +99,29 @@ class Claim:
         Where it says so.
     criterion : str
         What must be measured for it to hold.
-    test : callable ``(table, reading) -> Finding``
-        Decides it from the experiment's table.
+    test : callable ``(rows) -> Finding``
+        Decides it from the rows of a :class:`Variant` of the experiment's table.
     one_reading : bool, default=False
         Whether the statement does not depend on the reading.
+    choices : tuple of str, default=()
+        What is varied for it, besides the ridge of the printed reading.
     """
 
     statement: str
     place: str
     criterion: str
-    test: Callable[[pd.DataFrame, str], Finding]
+    test: Callable[[pd.DataFrame], Finding]
     one_reading: bool = False
+    choices: tuple[str, ...] = ()
+
+    def variants(self) -> Iterator[Variant]:
+        """Give each reading's centre, and what it becomes with each choice varied by itself."""
+        names = self.choices if self.one_reading else ("ridge", *self.choices)
+        for reading in (CORRECTED,) if self.one_reading else (PRINTED, CORRECTED):
+            yield Variant(reading)
+            for name in names:
+                if reading in CHOICES[name].readings:
+                    yield from (Variant(reading, name, v) for v in CHOICES[name].values[1:])
 
 
 @dataclass(frozen=True)
@@ -94,10 +164,16 @@ def claims_texts() -> dict[str, Any]:
     return tomllib.loads((files(__package__) / "claims.toml").read_text(encoding="utf-8"))
 
 
+def criteria_hash() -> str:
+    """Fingerprint of all statements and criteria, which a page of verdicts carries."""
+    text = json.dumps(claims_texts(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def experiment(
     name: str,
     *,
-    tests: Mapping[str, Callable[[pd.DataFrame, str], Finding]],
+    tests: Mapping[str, Callable[[pd.DataFrame], Finding]],
     section: str | None = None,
     words: Mapping[str, str] | None = None,
     **parts: Any,
@@ -122,6 +198,7 @@ def experiment(
 
     def claim(key: str) -> Claim:
         stated = text["claims"][key]
+        stated = stated | {"choices": tuple(stated.get("choices", text.get("choices", ())))}
         return Claim(test=tests[key], **stated | {"statement": write(stated["statement"])})
 
     return Experiment(
@@ -133,22 +210,34 @@ def experiment(
     )
 
 
+_MARKS = {True: "✓", False: "✗", None: "?"}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A claim that was judged."""
 
     claim: Claim
     experiment: str
-    findings: dict[str, Finding]
+    findings: dict[Variant, Finding]
     verdict: str
 
-    def measured(self) -> tuple[str, str]:
-        """Text of what was measured in the printed reading, and in the corrected one."""
-        corrected = self.findings[CORRECTED].value
-        if PRINTED not in self.findings:
-            return "–", corrected
-        printed, ridge = self.findings[PRINTED].value, self.findings[RIDGE].value
-        return (printed if ridge == printed else f"{printed}\nridge 10⁻⁴: {ridge}"), corrected
+    def measured(self, reading: str) -> str:
+        """Text of what was measured in a reading: at the centre, and where that changes."""
+        centre = self.findings.get(Variant(reading))
+        if centre is None:
+            return "–"
+        lines, alike = [f"{_MARKS[centre.holds]} {centre.value}"], []
+        for variant, found in self.findings.items():
+            if variant.reading != reading or not variant.choice:
+                continue
+            if found.holds == centre.holds:
+                alike.append(variant.label)
+            else:
+                lines.append(f"{_MARKS[found.holds]} {variant.label}: {found.value}")
+        if alike:
+            lines.append(f"{_MARKS[centre.holds]} too: {'; '.join(alike)}")
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as strings and truth values."""
@@ -157,26 +246,81 @@ class Verdict:
             "place": self.claim.place,
             "criterion": self.claim.criterion,
             "experiment": self.experiment,
-            "findings": {name: finding._asdict() for name, finding in self.findings.items()},
+            "findings": [v._asdict() | f._asdict() for v, f in self.findings.items()],
             "verdict": self.verdict,
         }
 
 
 def judge(claim: Claim, experiment: str, table: pd.DataFrame) -> Verdict:
-    """Hold a claim against a table, in every reading."""
-    readings = (CORRECTED,) if claim.one_reading else (PRINTED, RIDGE, CORRECTED)
-    findings = {reading: claim.test(table, reading) for reading in readings}
-    corrected = findings[CORRECTED].holds
-    printed = findings.get(PRINTED, findings[CORRECTED]).holds
-    if printed is None or corrected is None:
-        verdict = OPEN
-    elif printed and corrected:
-        verdict = HOLDS
-    elif corrected:
-        verdict = CORRECTED_ONLY
+    """Hold a claim against a table, in every reading and with every choice."""
+    findings = {variant: claim.test(variant.rows(table)) for variant in claim.variants()}
+    deciding = [
+        name
+        for name in CHOICES
+        if any(
+            {True, False} <= {findings[Variant(v.reading)].holds, found.holds}
+            for v, found in findings.items()
+            if v.choice == name
+        )
+    ]
+    centres = {v.reading: found for v, found in findings.items() if not v.choice}
+    unknown = [found.why or OPEN for found in centres.values() if found.holds is None]
+    held = [reading for reading, found in centres.items() if found.holds]
+    if deciding:
+        phrases = [CHOICES[name].phrase for name in deciding]
+        verdict = f"{DEPENDS} {' and '.join(filter(None, [', '.join(phrases[:-1]), phrases[-1]]))}"
+    elif unknown:
+        verdict = OPEN if OPEN in unknown else UNDECIDED
+    elif len(held) == len(centres):
+        empty = all(found.why == VACUOUS for found in centres.values())
+        verdict = VACUOUS if empty else HOLDS
     else:
-        verdict = PRINTED_ONLY if printed else FAILS
+        verdict = {(): FAILS, (PRINTED,): PRINTED_ONLY, (CORRECTED,): CORRECTED_ONLY}[tuple(held)]
     return Verdict(claim, experiment, findings, verdict)
+
+
+def _spread(margins: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    return margins.mean(axis=1), margins.std(axis=1, ddof=1).fillna(0.0)
+
+
+def _undecided(mean: pd.Series, spread: pd.Series) -> pd.Series:
+    return mean.abs() < spread
+
+
+def against_spread(margins: pd.DataFrame) -> bool | None:
+    """Whether margins, a row for each case and a column for each seed, are all at least 0.
+
+    A mean margin that is smaller, in size, than the standard deviation over the seeds decides
+    nothing: None, unless another case fails for certain.
+    """
+    mean, spread = _spread(margins)
+    unsure = _undecided(mean, spread)
+    if ((mean < 0) & ~unsure).any():
+        return False
+    return None if unsure.any() else True
+
+
+def deciding(margins: pd.DataFrame) -> Any:
+    """Name the case that :func:`against_spread` rests on, the least one of its kind.
+
+    It is one that fails for certain, else one that is undecided, else the one nearest to 0.
+    """
+    mean, spread = _spread(margins)
+    unsure = _undecided(mean, spread)
+    for cases in ((mean < 0) & ~unsure, unsure):
+        if cases.any():
+            return mean[cases].idxmin()
+    return mean.idxmin()
+
+
+def with_spread(values: pd.DataFrame, case: Any = None) -> str:
+    """Write the mean of a case's values and their standard deviation over the seeds.
+
+    By default the case is the one that decides whether they are at least 0.
+    """
+    mean, spread = _spread(values)
+    case = deciding(values) if case is None else case
+    return f"{mean[case]:+.3f} ± {spread[case]:.3f}"
 
 
 def means(table: pd.DataFrame, by: str, **where: object) -> pd.DataFrame:
@@ -196,30 +340,16 @@ def dagger(*curves: pd.DataFrame) -> str:
     return " †" if any(((c["constant"] > 0) & (c["rate"] > 0)).any() for c in curves) else ""
 
 
-INTRODUCTION = """\
-Each row is a statement of the paper, in our words, with the test that decides it, written before
-the first full run unless it says otherwise. *Printed* is the paper's text to the letter, its ridge
-½‖w‖² included; under it, where that differs, the same with a ridge of 10⁻⁴, which does not hold all
-weights near zero. *Corrected* is the reading that the mathematics needs. *Holds*: in the printed
-and in the corrected reading. Figures are means over the seeds; a run that calls nobody positive has
-no rate and counts as 0. The rate is the paper's: to call everybody positive has rate 1. Where a
-figure rests on runs that call fewer than 1% or more than 99% of a group positive, it has a †.
-"""
-
-
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", "<br>")
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """Count the verdicts, in words."""
-    names = [v.verdict for v in verdicts]
-    words = [f"{names.count(name)} {name}" for name in VERDICTS if name in names]
-    plural = [
-        text if text.startswith("1 ") else text.replace(" holds", " hold").replace(" does", " do")
-        for text in words
-    ]
-    return f"{len(names)} claims: {', '.join(plural)}"
+    kinds = [DEPENDS if v.verdict.startswith(DEPENDS) else v.verdict for v in verdicts]
+    counts = [f"{kinds.count(kind)} × {kind}" for kind in VERDICTS if kind in kinds]
+    text = f"{len(kinds)} claims: {', '.join(counts)}"
+    return text.replace(DEPENDS, f"{DEPENDS} a choice")
 
 
 def claims_markdown(
@@ -229,7 +359,7 @@ def claims_markdown(
     lines = [
         "# The paper's claims, judged",
         "",
-        INTRODUCTION,
+        claims_texts()["page"]["introduction"],
         *(f"{note}\n" for note in notes),
         f"**{tally(verdicts)}.**",
         "",
@@ -241,10 +371,12 @@ def claims_markdown(
         cells = (
             str(number),
             f"{claim.statement} ({claim.place}).\n*Test*: {claim.criterion}.",
-            *verdict.measured(),
+            verdict.measured(PRINTED),
+            verdict.measured(CORRECTED),
             f"**{verdict.verdict}**\n[{verdict.experiment}](#{verdict.experiment})",
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+    lines += ["", f"<!-- criteria {criteria_hash()} -->"]
     for e in experiments:
         picture = f"![{e.title}]({e.name}.png)"
         lines += ["", f"## {e.name}", "", f"**{e.title}.** {e.caption}", "", picture]

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand._extras import import_extra
-from evenhand.paper.experiments._fits import READINGS
+from evenhand.paper.experiments.lab import PANELS
 
-ALL = "all"
-"""Reading of rows that are the same in every reading."""
 STYLES: dict[str, dict[str, Any]] = {
     "AGD modified": {"color": "black", "linestyle": "-", "marker": "o"},
     "AGD modified, τ = 0.8": {"color": "#56B4E9", "linestyle": "-", "marker": "D"},
@@ -24,7 +22,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "Zafar": {"color": "#009E73", "linestyle": "--", "marker": "s"},
     "Zhang": {"color": "#E69F00", "linestyle": "-.", "marker": "^"},
     "Zhang, equalised odds": {"color": "#CC79A7", "linestyle": ":", "marker": "v"},
+    "Zhang, as shipped": {"color": "#D55E00", "linestyle": "-.", "marker": "x"},
     "Celis": {"color": "#0072B2", "linestyle": "--", "marker": "D"},
+    "Celis, as shipped": {"color": "#7F7F7F", "linestyle": "--", "marker": "P"},
     "adversary and regulariser": {"color": "black", "linestyle": "-", "marker": "o"},
     "adversary alone": {"color": "#D55E00", "linestyle": "--", "marker": "^"},
     "normal": {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
@@ -134,31 +134,65 @@ def _mark_missing(ax: Any, table: pd.DataFrame) -> None:
             )
 
 
+def draw_panels(
+    table: pd.DataFrame,
+    rows: Mapping[str, tuple[str, Mapping[str, Any]]],
+    x: str,
+    label: str,
+    *,
+    ncols: int = 5,
+    **style: Any,
+) -> tuple[Any, Any]:
+    """Draw a column of axes for each reading; ``rows`` are a column and where, by their labels."""
+    figure, axes = grid(list(rows), list(PANELS))
+    for line, (what, where) in zip(axes, rows.values(), strict=True):
+        part = table
+        for column, value in where.items():
+            part = part[part[column] == value]
+        for ax, variant in zip(line, PANELS.values(), strict=True):
+            lines(ax, variant.rows(part), x, what, "name", **style)
+            if what == "rate":
+                ax.set_ylim(0, 1.02)
+    for ax in axes[-1]:
+        ax.set_xlabel(label)
+    legend(figure, axes, ncols)
+    return figure, axes
+
+
+def draw_each(
+    table: pd.DataFrame, data: Mapping[float, str], part: str, x: str, label: str, **style: Any
+) -> Any:
+    """Draw accuracy and rate on the training or the test part of each dataset."""
+    rows = {
+        f"{name}\n{part} {what}": (what, {"rho": rho})
+        for rho, name in data.items()
+        for what in ("accuracy", "rate")
+    }
+    return draw_panels(table, rows, x, label, **style)[0]
+
+
+TESTED = {"test accuracy": "accuracy", "test statistical rate": "rate"}
+
+
 def draw_over_rho(
     table: pd.DataFrame,
-    rows: Sequence[str],
+    rows: Mapping[str, str] = TESTED,
     *,
-    columns: Sequence[str] = ("accuracy", "rate"),
-    rates: bool = True,
+    zero: bool = False,
     missing: bool = False,
 ) -> Any:
-    """Draw a column of axes for each reading and a row for each measure, over the correlation.
+    """Draw columns of the table, by their labels, over the correlation.
 
-    Rows of the table whose reading is ``ALL`` are the same in all readings. ``rates``: the second
-    measure is a ratio. ``missing``: runs without a rate are marked.
+    ``zero``: with a line at 0. ``missing``: runs without a rate are marked in the second row.
     """
-    figure, axes = grid(rows, list(READINGS))
-    for j, reading in enumerate(READINGS):
-        part = table[table["reading"].isin([reading, ALL])]
-        for k, what in enumerate(columns):
-            lines(axes[k][j], part, "rho", what, "name")
-        if rates:
-            axes[1][j].set_ylim(0, 1.02)
-        else:
-            for ax in axes[:, j]:
-                ax.axhline(0, color="0.5", linewidth=0.8)
+    over: Any = {label: (what, {}) for label, what in rows.items()}
+    figure, axes = draw_panels(table, over, "rho", "correlation of label and group", ncols=4)
+    for j, variant in enumerate(PANELS.values()):
+        for ax in axes[:, j] if zero else ():
+            ax.axhline(0, color="0.5", linewidth=0.8)
         if missing:
-            _mark_missing(axes[1][j], part)
-        axes[-1][j].set_xlabel("correlation of label and group")
-    legend(figure, axes, ncols=4)
+            _mark_missing(axes[1][j], variant.rows(table))
+    if missing:
+        figure.legends[0].remove()
+        legend(figure, axes, 4)
     return figure

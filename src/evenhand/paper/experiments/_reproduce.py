@@ -9,8 +9,13 @@ from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.progress import job_bar
-from evenhand.paper.experiments._claims import Experiment, Verdict, claims_markdown, judge_all
-from evenhand.paper.experiments._fits import SEEDS, SETTINGS
+from evenhand.paper.experiments._claims import (
+    Experiment,
+    Verdict,
+    claims_markdown,
+    claims_texts,
+    judge_all,
+)
 from evenhand.paper.experiments._runner import finished, run_experiments, versions
 from evenhand.paper.experiments.alone import ALONE
 from evenhand.paper.experiments.bounds import BOUNDS
@@ -18,6 +23,7 @@ from evenhand.paper.experiments.counterexample import COUNTEREXAMPLE
 from evenhand.paper.experiments.curves import CURVES, ITERATION_50
 from evenhand.paper.experiments.data import DATA
 from evenhand.paper.experiments.exponents import EXPONENTS
+from evenhand.paper.experiments.lab import SEEDS
 from evenhand.paper.experiments.noise import NOISE
 from evenhand.paper.experiments.rivals import DISCOVERY_COARSE, DISCOVERY_FULL, RIVALS
 from evenhand.paper.experiments.targets import TARGETS
@@ -96,7 +102,7 @@ def reproduce(
         all experiments have been run there, the claims of those that have are in
         ``claims-partial.md``.
     quick : bool, default=False
-        One seed, few correlations: a look, in about a minute on two idle cores, not a result.
+        One seed, few correlations: a look, in two minutes on two idle cores, not a result.
     n_jobs : int, optional
         Runs at a time; −1, the default, is one for each core.
     verbose : int, default=0
@@ -125,13 +131,17 @@ def reproduce(
             tables[name] = earlier
     finished_ones = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
     verdicts = judge_all((experiment, tables[experiment.name]) for experiment in finished_ones)
-    command = "evenhand reproduce" + " --quick" * quick
+    command, page = "evenhand reproduce" + " --quick" * quick, claims_texts()["page"]
     notes = [
-        f"Splits are 70/30, stratified on label and group; {SEEDS} seeds. {SETTINGS}",
+        f"Splits are 70/30, stratified on label and group; seeds: {1 if quick else SEEDS}. "
+        + page["centre"],
         f"Made by `{command}` with {versions()}.",
     ]
     if quick:
-        notes.insert(0, "**A quick run: one seed, few correlations. A look, not a result.**")
+        notes.insert(
+            0,
+            "**A quick run: one seed, so no spread, and few correlations. A look, not a result.**",
+        )
     text = claims_markdown(verdicts, finished_ones, notes)
     # The claims of some experiments never overwrite the claims of all.
     file = "claims.md" if len(finished_ones) == len(EXPERIMENTS) else "claims-partial.md"

@@ -18,7 +18,7 @@ from evenhand.paper.experiments._claims import Cell, Experiment, Rows
 
 # Packages whose files are part of a cell's content: what shows a result cannot change it.
 _CODE = ("core", "datasets", "engines", "frontier", "models", "peers", "paper")
-_PACKAGES = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
 
 
 def package_hash(folder: Path) -> str:
@@ -49,7 +49,8 @@ def _cells(experiment: Experiment, out: Path, quick: bool) -> Iterator[tuple[Cel
 @cache
 def versions() -> str:
     """Versions that results are made with."""
-    return ", ".join(f"{package} {package_version(package)}" for package in _PACKAGES)
+    others = [f"{package} {package_version(package)}" for package in _PACKAGES]
+    return ", ".join([f"evenhand {evenhand.__version__}", *others])
 
 
 def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
@@ -145,6 +146,8 @@ def _write(experiment: Experiment, table: pd.DataFrame, out: Path) -> None:
     style: Any = {"svg.hashsalt": "evenhand", "svg.fonttype": "none", "font.size": 9.5}
     with mpl.rc_context(style):
         figure = experiment.draw(table)
+        made = f"evenhand {evenhand.__version__}"
+        figure.text(0.995, 0.005, made, ha="right", fontsize="xx-small", color="0.5")
         for kind, options in (("png", {"dpi": 130}), ("svg", {"metadata": {"Date": None}})):
             save = partial(figure.savefig, format=kind, **options)
             write_atomically(out / f"{experiment.name}.{kind}", save)

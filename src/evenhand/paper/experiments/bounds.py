@@ -9,9 +9,9 @@ import pandas as pd
 from evenhand.core.solvers import SOLVERS, Iteration
 from evenhand.core.updates import modified, normal, power_schedule
 from evenhand.paper import theory
-from evenhand.paper.experiments._claims import Cell, Finding, Rows, experiment
-from evenhand.paper.experiments._draw import grid, legend, lines
-from evenhand.paper.experiments._fits import ADULT, READINGS, iterations, problem, split
+from evenhand.paper.experiments import lab
+from evenhand.paper.experiments._claims import VACUOUS, Cell, Finding, Rows, experiment
+from evenhand.paper.experiments._draw import draw_panels
 
 C = 0.25
 MAX_ITER = 200
@@ -19,23 +19,22 @@ NGD, AGD, ALONE = "Algorithm 1", "Algorithm 2", "AGD+ alone"
 
 
 def cells(quick: bool) -> list[Cell]:
-    """Give readings and seeds: a cell takes seconds."""
+    """Give the settings and seeds: a cell takes seconds."""
     return [
-        {"reading": reading, "seed": seed}
-        for seed in range(1 if quick else 5)
-        for reading in READINGS
+        {**setting, "seed": seed}
+        for seed in range(1 if quick else lab.SEEDS)
+        for setting in lab.settings()
     ]
 
 
-def run(reading: str, seed: int) -> Rows:
+def run(reading: str, ridge: str, seed: int) -> Rows:
     """Regrets of both algorithms as their theorems set them, on Adult (`coarse`), with the bounds.
 
     A first run of Algorithm 1 gives the L and G that its learning rates need, and the L₂ of
     Algorithm 2's α. What is known of the assumptions is in every row.
     """
-    data = split(ADULT, seed, "coarse")
-    oracle = problem(data.X_train, data.y_train, data.z_train, reading)
-    reads = READINGS[reading]["reading"]
+    setting = {"reading": reading, "ridge": ridge}
+    oracle = lab.problem(lab.part_of(lab.split(lab.ADULT, seed, "coarse")), setting)
     least, fair = theory.minimum_loss(oracle), theory.fair_optimum(oracle)
     optima: dict[str, Any] = {"w_optimum": least.w, "fair": (fair.w, fair.u)}
     zero, rows = np.zeros(oracle.n_weights), []
@@ -61,19 +60,19 @@ def run(reading: str, seed: int) -> Rows:
             rows.append({"method": method} | row | constants)
         return k
 
-    guess = theory.constants(oracle, list(iterations(oracle, reading, "NGD", "modified")), **optima)
+    guess = theory.constants(oracle, list(lab.descend(oracle, setting, "NGD modified")), **optima)
     k = add(
         NGD,
         list(theory.descend(oracle, zero, smoothness=guess.L, G=guess.G, c=C, max_iter=MAX_ITER)),
-        F=lambda t, total, k: theory.fairness_bound(t, k, c=C, reading=reads),
-        C=lambda t, total, k: theory.price_expression(t, k, c=C, reading=reads),
+        F=lambda t, total, k: theory.fairness_bound(t, k, c=C, reading=reading),
+        C=lambda t, total, k: theory.price_expression(t, k, c=C, reading=reading),
     )
     alpha = max(1 / guess.L1, 1 / guess.L2)
-    agd = SOLVERS["agd_printed" if reads == "printed" else "agd"]
+    agd = SOLVERS["agd_printed" if reading == "printed" else "agd"]
     run = agd.run(
         oracle, zero, rule=modified, schedule=power_schedule(alpha, 0.0), max_iter=MAX_ITER
     )
-    options: dict[str, Any] = {"alpha": alpha, "reading": reads}
+    options: dict[str, Any] = {"alpha": alpha, "reading": reading}
     add(
         AGD,
         list(run),
@@ -87,10 +86,10 @@ def run(reading: str, seed: int) -> Rows:
     add(ALONE, list(run), C=lambda t, total, k: distance / total)
     start = oracle.evaluate(zero, np.zeros(oracle.n_adversary))
     facts = {
-        "alpha": alpha,
+        "k_alpha": alpha,
         "norm_c_start": float(np.linalg.norm(start.grad_c)),
         "norm_f_start": float(np.linalg.norm(start.grad_f)),
-        "iterations": float(theory.fairness_iterations(0.01, k, c=C, reading=reads)),
+        "iterations": float(theory.fairness_iterations(0.01, k, c=C, reading=reading)),
         "excess": _excess(oracle),
     }
     return [row | facts for row in rows]
@@ -135,71 +134,69 @@ STYLES = {
 
 def draw(table: pd.DataFrame) -> Any:
     """Columns are readings, rows the regrets of both algorithms, on a logarithmic scale."""
-    readings = [reading for reading in READINGS if reading in set(table["reading"])]
-    figure, axes = grid(list(_TITLES.values()), readings)
-    for i, (method, loss) in enumerate(_TITLES):
-        name = list(STYLES)[2 if (method, loss) == (NGD, "C") else 1]
-        part = table[(table["method"] == method) & (table["loss"] == loss)]
-        long = part.rename(columns={"bound": name}).melt(
-            ["reading", "seed", "t"], ["measured", name], "name", "regret"
-        )
-        for j, reading in enumerate(readings):
-            here = long[long["reading"] == reading]
-            lines(axes[i][j], here, "t", "regret", "name", styles=STYLES, every=6)
-            axes[i][j].set_yscale("log")
-    for ax in axes[-1]:
-        ax.set_xlabel("iteration")
-    legend(figure, axes)
+    bound, lower = list(STYLES)[1:]
+    named = table["loss"].eq("C") & table["method"].eq(NGD)
+    long = pd.concat(
+        [
+            table.assign(regret=table["measured"], name="measured"),
+            table.assign(regret=table["bound"], name=np.where(named, lower, bound)),
+        ]
+    )
+    rows = {
+        title: ("regret", {"method": method, "loss": loss})
+        for (method, loss), title in _TITLES.items()
+    }
+    figure, axes = draw_panels(long, rows, "t", "iteration", styles=STYLES, every=6)
+    for ax in axes.ravel():
+        ax.set_yscale("log")
     return figure
 
 
-def _series(table: pd.DataFrame, reading: str, method: str, loss: str) -> pd.DataFrame:
-    rows = table[(table["reading"] == reading) & (table["method"] == method)]
-    return rows[rows["loss"] == loss]
+def _series(table: pd.DataFrame, method: str, loss: str) -> pd.DataFrame:
+    return table[(table["method"] == method) & (table["loss"] == loss)]
 
 
-def _facts(table: pd.DataFrame, reading: str, method: str = NGD) -> pd.DataFrame:
+def _facts(table: pd.DataFrame, method: str = NGD) -> pd.DataFrame:
     """One row for each seed, with the constants of a method's run."""
-    rows = table[(table["reading"] == reading) & (table["method"] == method)]
-    return rows.drop_duplicates("seed")
+    return table[table["method"] == method].drop_duplicates("seed")
 
 
-def _under(table: pd.DataFrame, reading: str, *, method: str, loss: str) -> Finding:
-    rows = _series(table, reading, method, loss)
+def _under(table: pd.DataFrame, *, method: str, loss: str) -> Finding:
+    rows = _series(table, method, loss)
     last = rows[rows["t"] == rows["t"].max()]
     text = f"{last['measured'].mean():.2g} under {last['bound'].mean():.2g}"
-    if last["bound"].min() >= rows[rows["t"] == rows["t"].min()]["measured"].max():
-        text += ", vacuous"
+    empty = last["bound"].min() >= rows[rows["t"] == rows["t"].min()]["measured"].max()
     if (method, loss) == (NGD, "F"):
-        text += f"; ε = 0.01 promised after {_facts(table, reading)['iterations'].mean():.0e}"
-    return Finding(text, bool((rows["measured"] <= rows["bound"]).all()))
+        text += f"; ε = 0.01 promised after {_facts(table)['iterations'].mean():.0e}"
+    holds = bool((rows["measured"] <= rows["bound"]).all())
+    return Finding(text, holds, VACUOUS if empty else "")
 
 
-def _price(table: pd.DataFrame, reading: str) -> Finding:
-    rows = _series(table, reading, NGD, "C")
+def _price(table: pd.DataFrame) -> Finding:
+    rows = _series(table, NGD, "C")
     last = rows[rows["t"] == rows["t"].max()]
     text = f"measured {last['measured'].mean():.2g}, said to be at least {last['bound'].mean():.2g}"
     return Finding(text, bool((last["measured"] >= last["bound"]).all()))
 
 
-def _concave(table: pd.DataFrame, reading: str) -> Finding:
-    least = float(_facts(table, reading)["excess"].min())
+def _concave(table: pd.DataFrame) -> Finding:
+    least = float(_facts(table)["excess"].min())
     # No excess there would prove nothing of other points.
     return Finding(f"mean above by {least:.1e}", False if least > 1e-12 else None)
 
 
-def _bounded(table: pd.DataFrame, reading: str) -> Finding:
-    facts = _facts(table, reading)
+def _bounded(table: pd.DataFrame) -> Finding:
+    facts = _facts(table)
     c, f = facts["norm_c_start"].mean(), facts["norm_f_start"].mean()
     return Finding(f"at w = 0, u = 0: ‖g_C‖ = {c:.2f}, ‖g_F‖ = {f:.2g}", bool(f > 1e-12))
 
 
-def _steps(table: pd.DataFrame, reading: str) -> Finding:
-    facts = _facts(table, reading, AGD)
+def _steps(table: pd.DataFrame) -> Finding:
+    facts = _facts(table, AGD)
     low = facts[["k_L1", "k_L2"]].min()
     text = f"L₁ = {low['k_L1']:.2f}, L₂ = {low['k_L2']:.2g}"
     # a = 1/(αL₁L₂√t) ≤ 1/L₁ needs αL₂ ≥ 1; αa ≤ 1/L₂ needs L₁ ≥ 1
-    first = (facts["alpha"] * facts["k_L2"]).min() >= 1
+    first = (facts["k_alpha"] * facts["k_L2"]).min() >= 1
     return Finding(text, bool(first and low["k_L1"] >= 1))
 
 

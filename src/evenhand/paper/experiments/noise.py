@@ -6,37 +6,40 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from evenhand.paper.experiments import lab
 from evenhand.paper.experiments._claims import Finding, Rows, experiment
 from evenhand.paper.experiments._draw import draw_over_rho
-from evenhand.paper.experiments._fits import READINGS, fit, grid_of, split
 
-RATIOS = {"printed_ratio": "w_η / max w", "absolute_ratio": "w_η / max |w|"}
+RATIOS = {"w_η / max w": "printed_ratio", "w_η / max |w|": "absolute_ratio"}
 
 
 def run(rho: float, seed: int) -> Rows:
     """Weight of the noise column against the largest of the others, at τ = 0.8."""
-    data = split(rho, seed)
+    data = lab.split(rho, seed)
+    uniform = np.random.default_rng(seed).uniform(size=len(data.y_train))
     rows = []
-    for reading in READINGS:
-        model = fit(data, reading, "AGD", tau=0.8, extra_column="noise", random_state=seed)
-        others = model.coef_[0]
+    for setting in lab.settings("noise"):
+        noise = uniform - (0.5 if setting["noise"] == "0" else 0.0)
+        part = lab.part_of(data, extra=noise)
+        W = lab.iterates(lab.problem(part, setting), setting, "AGD modified")
+        measured = lab.measure_iterates(W, part)
+        i = lab.choose(measured, 0.8)
+        others, weight = W[i, :-1], float(W[i, -1])
         rows.append(
             {
-                "reading": reading,
+                **setting,
                 "name": "AGD modified, τ = 0.8",
-                "printed_ratio": float(model.noise_coef_ / others.max()),
-                "absolute_ratio": float(model.noise_coef_ / np.abs(others).max()),
-                "feasible": bool(model.feasible_),
-                "train_rate": float(model.rate_),
+                "printed_ratio": weight / float(others.max()),
+                "absolute_ratio": weight / float(np.abs(others).max()),
+                "train_rate": float(measured["rate"][i]),
             }
         )
     return rows
 
 
-def _grows(table: pd.DataFrame, reading: str, *, column: str, size: bool = False) -> Finding:
+def _grows(table: pd.DataFrame, *, column: str, size: bool = False) -> Finding:
     ratio = table[column].abs() if size else table[column]
-    here = table["reading"] == reading
-    by_rho = ratio[here].groupby(table["rho"][here]).mean()
+    by_rho = ratio.groupby(table["rho"]).mean()
     if len(by_rho) < 4 or by_rho.isna().any():
         return Finding("too few correlations", None)
     order = float(spearmanr(by_rho.index, by_rho).statistic)
@@ -44,17 +47,16 @@ def _grows(table: pd.DataFrame, reading: str, *, column: str, size: bool = False
     return Finding(f"rank correlation {order:+.2f}; {ends}", order >= 0.8)
 
 
-def _larger(table: pd.DataFrame, reading: str) -> Finding:
-    here = (table["reading"] == reading) & (table["rho"] == table["rho"].max())
-    ratio = float(table["absolute_ratio"][here].abs().mean())
+def _larger(table: pd.DataFrame) -> Finding:
+    ratio = float(table["absolute_ratio"][table["rho"] == table["rho"].max()].abs().mean())
     return Finding(f"{ratio:.2f}", ratio > 1)
 
 
 NOISE = experiment(
     "noise",
-    cells=grid_of,
+    cells=lab.grid_of,
     run=run,
-    draw=partial(draw_over_rho, rows=list(RATIOS.values()), columns=tuple(RATIOS), rates=False),
+    draw=partial(draw_over_rho, rows=RATIOS, zero=True),
     tests={
         "grows": partial(_grows, column="printed_ratio"),
         "grows_in_size": partial(_grows, column="absolute_ratio", size=True),

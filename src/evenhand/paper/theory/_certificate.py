@@ -8,7 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
+from evenhand.core.metric import Metric
 from evenhand.core.oracle import Oracle
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.fit_rows import read_rows
@@ -75,8 +77,9 @@ def certificate(
     latter is the iterate's less the chosen cut. (With a noise column there is no intercept to take
     the cut into, so :math:`\hat w` is the iterate itself.) :math:`\hat u` is the adversary's best
     response to it. :math:`\min L_C` is found by :func:`minimum_loss` to a gradient norm of 1e-8
-    and :math:`\max L_F` is bounded by :func:`fair_optimum`. All is in float64, with the losses,
-    ``l2`` and ``mu`` of the classifier.
+    and :math:`\max L_F` is bounded by :func:`fair_optimum`. All is in float64, with the losses
+    that a fit of the classifier to these data minimises: its ``l2``, which holds the weights in its
+    ``metric``'s coordinates, and its ``mu``.
 
     Parameters
     ----------
@@ -105,6 +108,8 @@ def certificate(
     uncut = model.trajectory_.iterates[point.iterate]
     last = uncut[-1] if fit.noise else fit.sign * model.intercept_[0]
     w = np.append(fit.sign * model.coef_[0, inputs], last)
+    if oracle.metric is not None:
+        w, uncut = (_coordinates(oracle.metric, given) for given in (w, uncut))
 
     least = minimum_loss(oracle)
     here, _ = at_best_response(oracle, w)
@@ -142,3 +147,15 @@ def _oracle_of(
                 "other_values_than_fitted", name=name, given=list(given), fitted=list(fitted)
             )
     return make_oracle(rows, settings), rows.inputs
+
+
+def _coordinates(metric: Metric, w: FloatArray) -> FloatArray:
+    """Give the (v, v₀) that scores the metric's rows as (w, b) does; 0 for a constant column."""
+    # T = D⁻¹R: divided by their diagonal, rows of columns in any units are alike in size.
+    T = metric.transform
+    size = T.diagonal() if metric.whitened else T
+    v = np.divide(w[:-1], size, out=np.zeros_like(size), where=size > 0)
+    if metric.whitened:
+        rows = np.divide(T, size[:, None], out=np.zeros_like(T), where=size[:, None] > 0)
+        v = np.linalg.lstsq(rows, v)[0]
+    return np.append(v, w[-1] + metric.mean @ w[:-1])

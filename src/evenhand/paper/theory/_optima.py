@@ -45,7 +45,9 @@ def minimum_loss(oracle: Oracle, *, tol: float = 1e-8) -> Minimum:
         return m.loss_c, m.grad_c
 
     def product(w: FloatArray, v: FloatArray) -> FloatArray:
-        return oracle.rows.sum(_hessian_product, w, v) / oracle.total + oracle.ridge * v
+        image = oracle.rows.sum(_hessian_product, *map(oracle.weights, (w, v))) / oracle.total
+        image = image if oracle.metric is None else oracle.metric.gradient(image)
+        return image + oracle.ridge * v
 
     # A tenth of it: close to the optimum another Newton step costs little.
     optimum = minimize(

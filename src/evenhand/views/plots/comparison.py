@@ -1,15 +1,11 @@
 """The frontiers of several methods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.views.plots.shared import COLOURS, MARKERS, WORDS, Display, new_axes, style_axes
-
-__all__ = ["ComparisonDisplay"]
 
 
 class ComparisonDisplay(Display):
@@ -39,7 +35,7 @@ class ComparisonDisplay(Display):
     def __init__(self, table: pd.DataFrame) -> None:
         self.table = table
 
-    def plot(self, *, ax: Any = None) -> ComparisonDisplay:
+    def plot(self, *, ax: Any = None) -> "ComparisonDisplay":
         """Draw on ``ax``, by default on a new figure."""
         from evenhand.peers import summarize  # import evenhand does without all that this brings
 

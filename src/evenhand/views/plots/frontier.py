@@ -1,7 +1,5 @@
 """The accuracy–fairness frontier."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,6 @@ from evenhand.views.plots.shared import (
     new_axes,
     style_axes,
 )
-
-__all__ = ["FrontierDisplay"]
 
 
 class FrontierDisplay(Display):
@@ -66,7 +62,7 @@ class FrontierDisplay(Display):
         self.data = "training data"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> "FrontierDisplay":
         """Draw the frontier of a fitted :class:`~evenhand.FairClassifier`.
 
         Parameters
@@ -101,7 +97,7 @@ class FrontierDisplay(Display):
         tau: float | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> FrontierDisplay:
+    ) -> "FrontierDisplay":
         """Draw what cuts on any classifier's scores reach, one cut for everybody.
 
         Parameters
@@ -139,7 +135,7 @@ class FrontierDisplay(Display):
         display._own_figure = ax is None
         return display
 
-    def plot(self, *, ax: Any = None, **kwargs: Any) -> FrontierDisplay:
+    def plot(self, *, ax: Any = None, **kwargs: Any) -> "FrontierDisplay":
         """Draw on ``ax``, by default on a new figure; ``kwargs`` are for the line."""
         plt = import_extra("matplotlib.pyplot", "plot")
         if self._own_figure:  # from_estimator drew already; this drawing is instead of that one

@@ -1,7 +1,5 @@
 """A rate of each group."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,16 +7,22 @@ import numpy as np
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.metrics import group_counts
-from evenhand.core.rates import RATES, wilson_interval
+from evenhand.core.rates import RATES
 from evenhand.core.targets import Target
+from evenhand.statistics.intervals import population_ends
+from evenhand.statistics.proportions import clopper_pearson
+from evenhand.statistics.verdicts import CONFIDENCE
 from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
 from evenhand.views.targets import TARGET_WORDS
-
-__all__ = ["GroupRatesDisplay"]
+from evenhand.views.verdicts import bounds_text
 
 
 class GroupRatesDisplay(Display):
-    """A rate of each group with its 95% interval (Wilson's), of one classifier or of several.
+    """A rate of each group with its exact 95% interval, of one classifier or of several.
+
+    The legend has their ratio, and what that is at least and at most in the population, each with
+    95% confidence: of rows that no classifier was fitted to. Where counts are weights there are no
+    intervals.
 
     Parameters
     ----------
@@ -71,7 +75,7 @@ class GroupRatesDisplay(Display):
         tau: float | None = None,
         pos_label: Any = None,
         ax: Any = None,
-    ) -> GroupRatesDisplay:
+    ) -> "GroupRatesDisplay":
         """Draw the group rates of any fitted classifier's predictions.
 
         Parameters
@@ -118,7 +122,7 @@ class GroupRatesDisplay(Display):
         tau: float | None = None,
         pos_label: Any = None,
         ax: Any = None,
-    ) -> GroupRatesDisplay:
+    ) -> "GroupRatesDisplay":
         """Draw the group rates of predictions.
 
         Parameters
@@ -141,7 +145,7 @@ class GroupRatesDisplay(Display):
             groups = names.tolist()
         return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> GroupRatesDisplay:
+    def plot(self, *, ax: Any = None) -> "GroupRatesDisplay":
         """Draw on ``ax``, by default on a new figure."""
         n, m = len(self.groups), len(self.counts)
         ax = new_axes((6.4, 1.4 + 0.34 * n * max(m, 1))) if ax is None else ax
@@ -150,11 +154,14 @@ class GroupRatesDisplay(Display):
         words = TARGET_WORDS[target.comparison]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate.fractions(counts)
-            low, high = wilson_interval(top, bottom)
-            value = rate.per_group(counts)
+            value, whole = rate.per_group(counts), bool((np.mod(counts, 1) == 0).all())
+            ends = clopper_pearson(top, bottom, 0.025) if whole else None
             place = np.arange(n) + (k - (m - 1) / 2) * 0.26
             compared = float(target.value(counts))
             text = words.text(compared, target.level)
+            bounds = population_ends(target, counts, CONFIDENCE) if whole else None
+            between = bounds_text(bounds, words, target.level)
+            text += f" (population: {between})" * bool(between)
             label = f"{name + ': ' if name else ''}{words.name} {text}"
             if self.tau is not None and m > 1:
                 side = "reaches" if target.reached(compared) else words.missed
@@ -162,7 +169,7 @@ class GroupRatesDisplay(Display):
             ax.errorbar(
                 100 * value,
                 place,
-                xerr=100 * np.array([value - low, high - value]),
+                xerr=None if ends is None else 100 * np.abs(np.array(ends) - value),
                 fmt=MARKERS[k % len(MARKERS)],
                 color=COLOURS[k % len(COLOURS)],
                 capsize=3,

@@ -1,7 +1,5 @@
 """What the pictures share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted

@@ -1,7 +1,5 @@
 """What happened in a fit, iteration by iteration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,8 +19,6 @@ from evenhand.views.plots.shared import (
     new_axes,
     style_axes,
 )
-
-__all__ = ["TrajectoryDisplay"]
 
 
 class TrajectoryDisplay(Display):
@@ -58,7 +54,7 @@ class TrajectoryDisplay(Display):
         self.rate_name = rate_name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TrajectoryDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> "TrajectoryDisplay":
         """Draw the run of a fitted :class:`~evenhand.FairClassifier`.
 
         Parameters
@@ -85,7 +81,7 @@ class TrajectoryDisplay(Display):
         notion: str = "statistical_parity",
         tau: float | None = None,
         ax: Any = None,
-    ) -> TrajectoryDisplay:
+    ) -> "TrajectoryDisplay":
         """Draw accuracy and rate of any classifier's predictions, stage by stage.
 
         Parameters
@@ -107,7 +103,7 @@ class TrajectoryDisplay(Display):
         measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
         return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> TrajectoryDisplay:
+    def plot(self, *, ax: Any = None) -> "TrajectoryDisplay":
         """Draw accuracy and rate on one ``ax``; on two, the losses above them.
 
         By default it is a new figure, with two if losses are known.

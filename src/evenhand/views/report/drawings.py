@@ -15,9 +15,17 @@ CURVES = (
     ("loss_u", "Adversary's loss", "falls while it learns to guess the group; level is a draw", -1),
 )
 LEG_WORDS = {
-    "optimum": "to plain logistic regression",
+    "optimum": "to {plain}",
     "from optimum": "from there against the adversary",
     "from zero": "from zero against the adversary",
+}
+# What found a model, as its point has it.
+SOURCE_WORDS = {
+    "optimum": "the fit that looks at accuracy alone, with a cut of its own",
+    "solver": "the steps against the adversary",
+    "discriminants": "the directions between predicting the label and predicting the group",
+    "rules": "the rules that would be optimal if the boosted estimates were right",
+    "rates": "the directions that weigh the differences between the rates",
 }
 
 
@@ -174,7 +182,13 @@ def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict
     for name, rows in groupby(curves["leg"]):
         size = len(list(rows))
         x = scaled(begin, 0, max(n - 1, 1))
-        legs.append({"name": LEG_WORDS.get(name, name), "n": size, "x": x})
+        legs.append(
+            {
+                "name": LEG_WORDS[name].format_map(words) if name in LEG_WORDS else name,
+                "n": size,
+                "x": x,
+            }
+        )
         begin += size
     charts = []
     for key, title, about, sign in CURVES:

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import WorstRate, overall_accuracy, wilson_interval
+from evenhand.core.rates import WorstRate, overall_accuracy
 from evenhand.core.targets import Target
-from evenhand.views.formats import VISIBLE_RATE, fixed
+from evenhand.statistics.proportions import clopper_pearson
+from evenhand.views.formats import VISIBLE_RATE, fixed, plain_name
 from evenhand.views.report.drawings import chart_limits, nice_top
 from evenhand.views.report.phrases import PART_WORDS, PHRASES
 from evenhand.views.report.words import how_chosen, sure_words
-from evenhand.views.targets import TARGET_WORDS
-from evenhand.workflow.summary import target_of
+from evenhand.views.targets import TARGET_WORDS, words_of
+from evenhand.views.verdicts import bounds_sentence
+from evenhand.workflow.summary import target_of, verdict_of
 
 SMALL_ROWS = "rows of groups too small to compare"
 # Of a part that was not counted.
@@ -28,44 +30,11 @@ UNKNOWN: dict[str, Any] = {
     "ratio": None,
     "reached": False,
     "worst": None,
-    "interval": None,
+    "population": "",
     "cost": None,
     "rates": [],
     "right": [],
 }
-
-
-def ratio_limits(
-    one: tuple[Any, tuple[Any, Any]], other: tuple[Any, tuple[Any, Any]]
-) -> tuple[FloatArray, FloatArray]:
-    r"""95% limits of the ratio of two independent rates, from the limits of each.
-
-    Donner and Zou's method of variance estimates recovery. With rates :math:`p, q`, Wilson's
-    limits :math:`(l, u)` and :math:`(L, U)` of them, and :math:`a = pq`, the limits of
-    :math:`p / q` are
-
-    .. math:: \frac{l(2p - l)}{a + \sqrt{a^2 - l(2p - l) U(2q - U)}}
-        \quad\text{and}\quad
-        \frac{a + \sqrt{a^2 - u(2p - u) L(2q - L)}}{L(2q - L)},
-
-    which stay apart where rates are 0 or 1. Without any hit in the second rate all is possible.
-
-    Parameters
-    ----------
-    one, other : tuple of (array-like, (array-like, array-like))
-        A rate and its limits.
-    """
-    (p, (low, high)), (q, (least, most)) = one, other
-    a = np.multiply(p, q)
-
-    def root(top: Any, bottom: Any) -> FloatArray:
-        return np.asarray(a + np.sqrt(np.maximum(a * a - top * bottom, 0.0)))
-
-    top, bottom = low * (2 * p - low), most * (2 * q - most)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where((top > 0) & (q > 0), top / root(top, bottom), 0.0)
-        top, bottom = high * (2 * p - high), least * (2 * q - least)
-        return first, np.where(np.greater(q, 0), root(top, bottom) / bottom, np.inf)
 
 
 def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[str, Any]:
@@ -85,32 +54,29 @@ def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[
     Returns
     -------
     dict
-        ``accuracy``; ``ratio``, the target's value, whether that is ``reached``, the rate that
-        decides it (``worst``), and its approximate ``interval``; ``right``, the accuracy of each
-        group; ``rates``, a list with ``ratio``, ``reached``, ``low`` and ``high`` (the groups),
-        ``floor`` (:class:`~evenhand.views.targets.TargetWords`), and of each group ``rate``,
+        ``accuracy``; ``ratio``, the target's value, whether that is ``reached``, and the rate that
+        decides it (``worst``); ``right``, the accuracy of each group; ``rates``, a list with
+        ``ratio``, ``reached``, ``low`` and ``high`` (the groups), ``floor``
+        (:class:`~evenhand.views.targets.TargetWords`), and of each group ``rate``,
         ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and counts, where
         something is not known.
     """
     c, rate = np.asarray(counts, dtype=np.float64), target.rate
     rates = [_measure_rate(part, c, n_groups, weighted) for part in target.components]
-    value = worst = interval = None
+    value = worst = None
     if rates and all(one["ratio"] is not None for one in rates):
         alone = [
             float(replace(target, rate=WorstRate(part.name, (part,), (share,))).value(c[:n_groups]))
             for part, share in zip(rate.components, rate.shares, strict=True)
         ]
         value = min(alone)
-        worst, limits = alone.index(value), INTERVALS.get(target.comparison)
-        if limits is not None and not weighted:
-            interval = limits(rates, rate.shares, n_groups, worst)
+        worst = alone.index(value)
     right, n = np.trace(c, axis1=-2, axis2=-1), c.sum(axis=(-2, -1))
     return {
         "accuracy": plain_values(overall_accuracy(c)),
         "ratio": value,
         "reached": target.reached(value),
         "worst": worst,
-        "interval": interval,
         "rates": rates,
         "right": _shares(right, n),
     }
@@ -138,7 +104,9 @@ def _measure_rate(
         "high": high,
         "floor": floor,
         "rate": shares,
-        "interval": [] if weighted else plain_values(np.transpose(wilson_interval(top, bottom))),
+        "interval": []
+        if weighted
+        else plain_values(np.transpose(clopper_pearson(top, bottom, 0.025))),
         "top": [] if weighted else plain_values(top, 6),
         "bottom": [] if weighted else plain_values(bottom, 6),
     }
@@ -158,31 +126,6 @@ def plain_values(values: Any, digits: int | None = None) -> Any:
         return None
     value = float(values) if digits is None else round(float(values), digits)
     return int(value) if value.is_integer() else value
-
-
-def _ratio_interval(
-    rates: list[dict[str, Any]], shares: tuple[float, ...], n_groups: int, worst: int
-) -> tuple[float, float]:
-    """95% interval of the worst ratio over its share.
-
-    Its upper end is that of the smallest rate over the largest. Its lower end is the least of any
-    two groups, in either order: a small group may be the lowest of all in the population, wherever
-    its rate is among these rows.
-    """
-    low, different = 1.0, ~np.eye(n_groups, dtype=bool)
-    for rate, share in zip(rates, shares, strict=True):
-        p, (a, b) = np.array(rate["rate"][:n_groups]), np.transpose(rate["interval"][:n_groups])
-        pairs = ratio_limits((p[:, None], (a[:, None], b[:, None])), (p, (a, b)))[0]
-        low = min(low, float(pairs[different].min()) / share)
-    rate = rates[worst]
-    lowest, highest = (
-        (rate["rate"][rate[of]], rate["interval"][rate[of]]) for of in ("low", "high")
-    )
-    return low, min(float(ratio_limits(lowest, highest)[1]) / shares[worst], 1.0)
-
-
-# How the interval of a comparison is found, as readers see it; others are shown without one.
-INTERVALS = {"ratio": _ratio_interval}
 
 
 def page_data(summary: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +166,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     model = {
         "tau": target.level,
         "comparison": target.comparison,
-        "words": TARGET_WORDS[target.comparison].plain(),
+        "words": TARGET_WORDS[target.comparison].plain() | {"plain": plain_name(summary)},
         "chosen": chosen,
         "feasible": bool(summary["reached"]["feasible"]),
         "where": summary["reached"]["where"],
@@ -250,8 +193,12 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         ],
         "phrases": PHRASES,
     }
-    for point in points:
+    verdict, words = verdict_of(summary), words_of(model)
+    for i, point in enumerate(points):
         for key, figure in point["figures"].items():
+            # Of a model that was picked by its figures on these rows nothing is known.
+            own = i == chosen and key == "test"
+            figure["population"] = bounds_sentence(verdict, words) if own else ""
             _put_beside(figure, plain.get(key, UNKNOWN), best_cut.get(key, UNKNOWN), model)
     return model | {"box": chart_limits(model)}
 
@@ -280,7 +227,7 @@ def _is_usual(point: dict[str, Any]) -> bool:
 
 def _rounded(figure: dict[str, Any]) -> dict[str, Any]:
     """Shorten the ends of intervals, whose digits would be a third of the page."""
-    for one in (figure, *figure["rates"]):
+    for one in figure["rates"]:
         one["interval"] = one["interval"] and plain_values(list(one["interval"]), 9)
     return figure
 

@@ -145,10 +145,7 @@ def _say_figures(screen: _Screen, best: dict[str, Any]) -> None:
     for name, figure in (("", now), ("plain.", screen.was), ("best.", best)):
         text[f"{name}ratio"] = screen.words.text(figure["ratio"], screen.tau)
         text[f"{name}accuracy"] = percent(figure["accuracy"])
-    text["ratio.interval"] = text["cost"] = ""
-    if now["interval"]:
-        low, high = (fixed(end, 2) for end in now["interval"])
-        text["ratio.interval"] = screen.fill("between", low=low, high=high)
+    text["population"], text["cost"] = now["population"], ""
     screen.verdict("verdict", now, screen.tau)
     if now["cost"]:
         name, lost, gained = now["cost"]

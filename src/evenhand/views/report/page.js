@@ -8,7 +8,7 @@
   if (!slider) return;
 
   const NONE = "–";
-  const UNKNOWN = { accuracy: null, ratio: null, rates: [], right: [] };
+  const UNKNOWN = { accuracy: null, ratio: null, population: "", rates: [], right: [] };
   const HIDDEN = { visibility: "hidden" }, VISIBLE = { visibility: "visible" };
 
   function fixed(x, digits) {
@@ -102,8 +102,7 @@
         text[name + "ratio"] = valueText(figures[name].ratio, tau);
         text[name + "accuracy"] = percent(figures[name].accuracy);
       }
-      text["ratio.interval"] = now.interval
-        ? fill("between", { low: fixed(now.interval[0], 2), high: fixed(now.interval[1], 2) }) : "";
+      text["population"] = now.population;
       verdict("verdict", now, tau);
       text["cost"] = now.cost ? fill(now.cost[0], { points: now.cost[1], best: now.cost[2] }) : "";
     }

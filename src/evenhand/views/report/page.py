@@ -19,10 +19,12 @@ from evenhand.views.formats import (
     fixed,
     listed,
     percent,
+    plain_name,
     quoted,
     thousands,
 )
 from evenhand.views.report.drawings import (
+    SOURCE_WORDS,
     curves_drawing,
     frontier_drawing,
     scaled,
@@ -104,6 +106,8 @@ def render(summary: dict[str, Any]) -> str:
         answers=_answers(model, start),
         constant=constant_sentence(summary, start) if start else "",
         slider=slider,
+        plain=plain_name(summary),
+        sources=SOURCE_WORDS,
         weight_words=WEIGHTS_OF_MANY if len(summary["labels"]) > 2 else WEIGHTS_OF_TWO,
         weights=[weights_drawing(table) for table in summary["weights"]],
         curves=curves_drawing(summary["curves"], model["words"]),

@@ -15,15 +15,14 @@ PHRASES = {
     "verdict.ok": "reaches the target of {target} on these rows",
     "verdict.below": "{missed} the target of {target} on these rows",
     "verdict.none": "cannot be computed",
-    "between": "95% interval about {low} to {high}",
-    "cost.less": "{points} points less accurate than plain logistic regression",
-    "cost.more": "{points} points more accurate than plain logistic regression, {best} more than "
+    "cost.less": "{points} points less accurate than {plain}",
+    "cost.more": "{points} points more accurate than {plain}, {best} more than "
     "at its most accurate cut",
-    "cost.cut": "{points} points more accurate than plain logistic regression at its usual cut, "
+    "cost.cut": "{points} points more accurate than {plain} at its usual cut, "
     "but not than at its most accurate one",
-    "cost.unknown": "{points} points more accurate than plain logistic regression at its usual "
+    "cost.unknown": "{points} points more accurate than {plain} at its usual "
     "cut, which need not be its most accurate one",
-    "cost.none": "as accurate as plain logistic regression",
+    "cost.none": "as accurate as {plain}",
     "span": "{low}–{high}%",
     "of": "{top} of {bottom}",
     "floor": "Dashed line: beside the highest rate, the target asks every other group for at least "

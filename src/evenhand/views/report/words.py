@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.targets import reaches
+from evenhand.statistics.verdicts import HOLDS, UNTOLD
 from evenhand.views.formats import (
     fill_in,
-    fixed,
     listed,
     percent,
+    plain_name,
     quoted,
     thousands,
 )
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
 from evenhand.views.targets import words_of
-from evenhand.workflow.summary import target_of
+from evenhand.views.verdicts import population_sentence
+from evenhand.workflow.summary import target_of, verdict_of
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -184,7 +185,7 @@ def reached_sentences(
         "text": first + _on_test_rows(summary, rows, test, unsure),
         "state": state,
         "badge": badge,
-        "chance": _chance_sentence(summary, test),
+        "population": test_population(summary)[0],
         "cost": _cost_sentence(summary, test, before, best),
     }
 
@@ -233,27 +234,20 @@ def _on_test_rows(
     text = text or f", {ratio} on {rows} test rows"
     if not test["reached"]:
         return f"{text} – {words.missed} the target there."
-    return f"{text}, where it reaches the target."
+    return f"{text}, where the target is met."
 
 
-def _chance_sentence(summary: dict[str, Any], test: dict[str, Any] | None) -> str:
-    """Say how uncertain the comparison on the test rows is."""
-    if test is None or test["ratio"] is None or not test["interval"]:
-        return ""
-    words, (low, high) = words_of(summary), test["interval"]
-    reach = [reaches(words.sign * end, summary["tau"]) for end in (low, high)]
-    if test["reached"] and how_chosen(summary) == "certified":
-        end = "; the certificate rests on the held-out rows."
-    elif len(set(reach)) > 1:
-        end = ". The target lies inside it, so another sample could fall on the other side."
-    elif not all(reach):
-        end = f", all of it {words.missed} the target: more than chance explains."
-    else:
-        end = f", all of it {words.passed} the target."
-    return (
-        f"The {words.name} on the test rows is uncertain: 95% interval about {fixed(low, 2)} to "
-        f"{fixed(high, 2)}{end}"
-    )
+def test_population(summary: dict[str, Any]) -> tuple[str, str]:
+    """Say what the test rows prove of the population, if anything, and with which verdict."""
+    verdict, label = verdict_of(summary), summary["asked"]["label"]
+    who = f"among people whose {quoted(label)} is known" if summary.get("unlabelled") else ""
+    text = population_sentence(verdict, words_of(summary), _compared(summary), who)
+    if text and summary["asked"].get("person"):
+        text += " Several test rows may be of one person, and are then no independent draws."
+    found = verdict["population"] if verdict else UNTOLD
+    if text and how_chosen(summary) == "certified" and found != HOLDS:
+        text += " The certificate rests on other rows, those that were held out."
+    return text, found
 
 
 def _cost_sentence(
@@ -272,7 +266,7 @@ def _cost_sentence(
     if not before or before["accuracy"] is None:
         return cost
     cost += (
-        " Plain logistic regression, which does not look at fairness, is right for "
+        f" {plain_name(summary).capitalize()}, which does not look at fairness, is right for "
         f"{percent(before['accuracy'])} and {_has_value(summary, before)}"
     )
     if best and best["accuracy"] is not None:

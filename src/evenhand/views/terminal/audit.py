@@ -11,6 +11,7 @@ from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, listed, percent
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Grid, Screen, crossed, short
+from evenhand.views.verdicts import ASSUMED, STYLES, bounds_text, population_sentence
 from evenhand.workflow.labels import alike_warning
 
 
@@ -33,8 +34,8 @@ def show_audit(report: dict[str, Any]) -> None:
         )
         screen.say(f"not compared, fewer than {report['min_group_size']} rows: {small}", "yellow")
     _say_few_labels(screen, report)
-    _show_rates(screen, report, names)
-    screen.say("In brackets: 95% intervals (Wilson's).", "dim")
+    bounds = _show_rates(screen, report, names)
+    screen.say(f"In brackets: exact 95% intervals (Clopper and Pearson's).{bounds}", "dim")
     perfect = [
         name.replace("_", " ")
         for name, groups in report["rates"].items()
@@ -56,13 +57,16 @@ def show_audit(report: dict[str, Any]) -> None:
     _say_verdict(screen, report, names)
 
 
-def _show_rates(screen: Screen, report: dict[str, Any], names: list[str]) -> None:
-    """Show a column for each group, or if there is no room a row for each."""
-    table = _rates_table(report, names, wide=False)
-    if len(names) <= 4 and table.fits():
-        screen.print(table)
-        return
-    screen.print(_rates_table(report, names, wide=True))
+def _show_rates(screen: Screen, report: dict[str, Any], names: list[str]) -> str:
+    """Show a column for each group, or if there is no room a row for each; explain the last one."""
+    words, sure = words_of(report), f"{100 * report['confidence']:g}% confidence"
+    what = f" In the population: what a {words.name} is at least and at most, each with {sure}."
+    for bounds in (True, False):
+        table = _rates_table(report, names, wide=False, bounds=bounds)
+        if len(names) <= 4 and table.fits():
+            screen.print(table)
+            return what * bounds
+    screen.print(_rates_table(report, names, wide=True, bounds=True))
     rates = list(report["rates"].items())
     # Rates that are of other rows do not stand beside the same number.
     first = 1 if _some_unlabelled(report) else 2
@@ -74,12 +78,14 @@ def _show_rates(screen: Screen, report: dict[str, Any], names: list[str]) -> Non
         for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
             block.row(name, f"{n:,}", *(_with_interval(groups[k]) for _, groups in pair))
         screen.print(block)
+    return what
 
 
-def _rates_table(report: dict[str, Any], names: list[str], *, wide: bool) -> Grid:
+def _rates_table(report: dict[str, Any], names: list[str], *, wide: bool, bounds: bool) -> Grid:
     """Rates of all groups, or if these are ``wide`` the smallest and the largest."""
     words = words_of(report)
-    table = Grid("", *(["smallest", "largest"] if wide else names), words.name)
+    last = ["in the population"] * bounds
+    table = Grid("", *(["smallest", "largest"] if wide else names), words.name, *last)
     if not wide:
         table.row("rows", *(f"{n:,}" for n in report["sizes"]), "")
     for name, groups in report["rates"].items():
@@ -95,7 +101,8 @@ def _rates_table(report: dict[str, Any], names: list[str], *, wide: bool) -> Gri
             known = [(v, i) for i, v in enumerate(values) if v is not None]
             ends = [min(known), max(known)] if known else []
             shown = [f"{percent(v)} {names[i]}" for v, i in ends] or [NONE, NONE]
-        table.row(name.replace("_", " "), *shown, Text(text, style=style))
+        last = [bounds_text(report["bounds"][name], words, report["tau"])] * bounds
+        table.row(name.replace("_", " "), *shown, Text(text, style=style), *last)
         if name == "selection_rate" and not wide and _some_unlabelled(report):
             title = f"rows with {short(report['label'], 20)}"
             table.row(title, *(f"{n:,}" for n in report["labelled"]), "")
@@ -296,13 +303,16 @@ def _say_verdict(screen: Screen, report: dict[str, Any], names: list[str]) -> No
             f"too many rows have no {what}, and who has none depends on the group; of the other "
             f"rows the {words.name} is {words.text(ratio, tau)}"
         )
-    elif report["passed"] and unknown:
-        verdict = f"selection rate: within {rule} ({words.text(ratio, tau)})"
     else:
-        word, style = ("passes", "green") if report["passed"] else ("fails", "red")
-        verdict = f"{word} {rule}: the {words.name} {words.between} {whose} is "
+        word, style = ("met", "green") if report["passed"] else ("not met", "red")
+        style = "yellow" if report["passed"] and unknown else style
+        verdict = f"{rule} is {word}: the {words.name} {words.between} {whose} is "
         verdict += words.text(ratio, tau)
     screen.say(f"{verdict[0].upper()}{verdict[1:]}.{unknown}", f"bold {style}")
+    population = population_sentence(report["verdict"], words)
+    if population:
+        screen.say(population, f"bold {STYLES[report['verdict']['population']]}")
+        screen.say(f"{ASSUMED}.", "dim")
     if report["privileged"] is not None:
         ratios = report["ratios_to_privileged"]["selection_rate"]
         shown = [
@@ -313,8 +323,9 @@ def _say_verdict(screen: Screen, report: dict[str, Any], names: list[str]) -> No
         screen.say(f"Divided by the rate of {short(report['privileged'])}: {', '.join(shown)}.")
     other = report.get("with_small_groups")
     if other is not None and report["judged"] and other["passed"] != report["passed"]:
+        met = "met" if other["passed"] else "not met"
         screen.say(
             f"The groups that were not compared change the verdict: with them the {words.name} is "
-            f"{words.text(other['ratio'], tau)}, which {'passes' if other['passed'] else 'fails'}.",
+            f"{words.text(other['ratio'], tau)}, and the rule is {met}.",
             "bold yellow",
         )

@@ -46,8 +46,9 @@ def show_comparison(comparison: pd.DataFrame) -> None:
     screen.say(
         f"met: share of the splits in which the {words.name} on test data reaches {words.symbol}. "
         f"†: needs the group to predict. Every method is chosen by its {words.name} on the "
-        f"training part alone; for a {words.symbol} that is met more often, train with a margin "
-        f"({screen.spell(Parameter('confidence', 0.9))}).",
+        f"training part alone, without the margin that train leaves by default "
+        f"({screen.spell(Parameter('confidence', 0.9))}); with it {words.symbol} is met more "
+        "often.",
         "dim",
     )
     bad = means[means["ineligible"] != ""]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evenhand.core.errors import Parameter
 from evenhand.core.rates import overall_accuracy
-from evenhand.views.formats import percent
+from evenhand.views.formats import percent, plain_name
 from evenhand.views.report.left_out import (
     missed_over_all,
     unknown_over_all,
@@ -23,10 +23,12 @@ from evenhand.views.report.words import (
     constant_sentence,
     rate_titles,
     small_groups_sentence,
+    test_population,
     useless_sentence,
 )
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
+from evenhand.views.verdicts import STYLES
 from evenhand.workflow.summary import target_of
 
 # What plain logistic regression is called at the cut that is best on the training rows.
@@ -99,7 +101,7 @@ def _classifiers(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     rows = []
     if summary["plain"] is not None and key in summary["plain"]["counts"]:
         plain, best = summary["plain"], summary["plain"].get("best_cut")
-        rows.append(("plain logistic regression", plain["counts"][key]))
+        rows.append((plain_name(summary), plain["counts"][key]))
         if best is not None and best["cut"] != 0:
             rows.append((BEST_CUT, best["counts"][key]))
     if key in summary["saved"]["counts"]:
@@ -220,7 +222,7 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     best = (summary["plain"] or {}).get("best_cut")
     if best is not None and best["cut"] != 0:
         screen.say("Best cut: the score threshold that is most accurate on training rows.", "dim")
-    warn_of_test(screen, summary)
+    say_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
         screen.say(short(useless, 400), "bold red")
@@ -236,8 +238,8 @@ def show_proportion(summary: dict[str, Any]) -> None:
         screen.say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
 
 
-def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
-    """Say plainly if the target is missed on the test rows."""
+def say_test(screen: Screen, summary: dict[str, Any]) -> None:
+    """Say whether the target is met on the test rows, and what they prove of the population."""
     counts = summary["saved"]["counts"].get("test")
     if counts is None:
         return
@@ -265,6 +267,12 @@ def warn_of_test(screen: Screen, summary: dict[str, Any]) -> None:
             f"{words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
+    elif not below and not unknown:
+        met = " and ".join(dict.fromkeys(words.goal(target.level) for target in targets))
+        screen.say(f"On the test rows {met} {'are' if ' and ' in met else 'is'} met.", "green")
+    population, found = test_population(summary)
+    if population:
+        screen.say(short(population.translate(NO_MARKS), 400), STYLES[found])
 
 
 def _show_decisions(screen: Screen, decisions: Sequence[dict[str, Any]]) -> None:

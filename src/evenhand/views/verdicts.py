@@ -1,0 +1,70 @@
+"""What a verdict says of the population, in the same words on every screen and on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.statistics.verdicts import FAILS, HOLDS, UNTOLD
+from evenhand.views.formats import thousands
+from evenhand.views.targets import TargetWords
+
+# What a verdict on the population rests on.
+ASSUMED = (
+    "The population is whatever the rows are independent draws from; of rows that a model was "
+    "fitted to nothing follows"
+)
+STYLES = {HOLDS: "green", FAILS: "red", UNTOLD: "yellow"}
+
+
+def population_sentence(
+    verdict: Mapping[str, Any] | None, words: TargetWords, name: str = "", who: str = ""
+) -> str:
+    """Say whether the target holds in the population; empty where the rule cannot be judged.
+
+    ``verdict`` are plain values of :class:`~evenhand.statistics.verdicts.Verdict`, ``name`` is that
+    of the value, if not the comparison's, and ``who`` are the population, if not all. Where groups
+    are left out of the comparison, ``verdict["groups"]`` is ``"compared"``.
+    """
+    if verdict is None or verdict["rule"] == "cannot be judged":
+        return ""
+    if verdict["at_least"] is None:
+        return f"Whether {words.goal(verdict['level'])} holds in the population cannot be told."
+    level, found = verdict["level"], verdict["population"]
+    low, high = (words.text(verdict[end], level) for end in ("at_least", "at_most"))
+    ends = {HOLDS: f"{low} or {words.better}", FAILS: f"{high} or {words.worse}"}
+    goal, who, sure = words.goal(level), who or "in the population", _sure(verdict)
+    whose = " for the groups compared" * (verdict.get("groups") == "compared")
+    name = name or words.name
+    if found in ends:
+        return (
+            f"{who[0].upper()}{who[1:]} {goal} {found}{whose}: the {name} is {ends[found]}, "
+            f"with {sure}."
+        )
+    text = (
+        f"Whether {goal} holds{whose} {who} cannot be told from these rows: the {name} is "
+        f"{ends[HOLDS]}, and {ends[FAILS]}, each with {sure}."
+    )
+    needed = verdict["rows_needed"]
+    if needed is not None:
+        text += f" About {thousands(needed)} rows at the same rates would tell."
+    return text
+
+
+def bounds_sentence(verdict: Mapping[str, Any] | None, words: TargetWords) -> str:
+    """Say between which values the target's value in the population is, if that is known."""
+    if verdict is None or verdict["at_least"] is None:
+        return ""
+    ends = bounds_text([verdict["at_least"], verdict["at_most"]], words, verdict["level"])
+    return f"in the population {ends}, each end with {_sure(verdict)}"
+
+
+def bounds_text(bounds: Any, words: TargetWords, level: float) -> str:
+    """Write between which values a target's value in the population is."""
+    if bounds is None or bounds[0] is None:
+        return ""
+    return "–".join(words.text(end, level) for end in sorted(bounds, key=lambda v: words.sign * v))
+
+
+def _sure(verdict: Mapping[str, Any]) -> str:
+    return f"{100 * verdict['confidence']:g}% confidence"

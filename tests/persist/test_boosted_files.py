@@ -1,0 +1,190 @@
+"""Saved boosted models: the same predictions bit for bit, and trees that are refused."""
+
+import io
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import raises
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.tree import DecisionTreeClassifier
+from test_persist import edit_state, refused, rewritten, state
+from threadpoolctl import threadpool_limits
+
+from evenhand import FairBoostedClassifier, FairnessWarning, load_model, save_model
+from evenhand.persist.onnx import to_onnx
+from evenhand.tables.pipeline import fair_pipeline
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def table(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((n, 3)), columns=list("abc"))
+    frame.loc[::7, "a"] = np.nan
+    frame["kind"] = pd.Categorical(rng.choice(["x", "y", "ü <c>", None], n))
+    frame["code"] = pd.Categorical(rng.integers(0, 5, n))
+    z = rng.choice(["p", "q", "r"], n)
+    score = frame["b"] + (frame["kind"] == "x") + 0.5 * (z == "p") + rng.logistic(size=n)
+    return frame, (score > 0).to_numpy().astype(int), z, np.digitize(score, [-0.5, 1.0])
+
+
+def booster_of(library):
+    if library == "scikit-learn":
+        return HistGradientBoostingClassifier(max_iter=4, max_leaf_nodes=5)
+    if library == "lightgbm":
+        module = pytest.importorskip(library)
+        return module.LGBMClassifier(n_estimators=4, min_child_samples=5, verbosity=-1)
+    return pytest.importorskip(library).XGBClassifier(n_estimators=4, max_depth=3)
+
+
+QUICK = {"n_folds": 2, "tau": 0.3, "random_state": 0}
+
+
+@pytest.mark.parametrize("library", ["scikit-learn", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("kind", ["blind", "aware", "three labels"])
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+def test_the_same_bit_for_bit(library, kind, tmp_path):
+    frame, y, z, three = table()
+    aware = kind == "aware"
+    options = QUICK | {"group_cuts": aware, "confidence": None if aware else 0.9}
+    model = FairBoostedClassifier(booster=booster_of(library), **options)
+    model.fit(frame, three if kind == "three labels" else y, sensitive_features=z)
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m").model
+    groups = {"sensitive_features": z} if aware else {}
+    new = frame.assign(kind=pd.Categorical(np.where(frame.index % 9, frame["kind"], "new")))
+    for one, two in ((model, again), (model.at(0.6), again.at(0.6))):
+        np.testing.assert_array_equal(
+            one.predict_proba(new, **groups), two.predict_proba(new, **groups)
+        )
+        assert (one.rate_, one.accuracy_) == (two.rate_, two.accuracy_)
+    assert (again.booster_, again.column_names_) == (model.booster_, model.column_names_)
+    save_model(again, tmp_path / "n")
+    assert (tmp_path / "n").stat().st_size > 1000
+
+
+def test_what_cannot_be_saved(tmp_path):
+    frame, y, z, _ = table()
+    numbers = frame[["b", "c"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        other = FairBoostedClassifier(booster=DecisionTreeClassifier(max_depth=2), **QUICK)
+        other.fit(numbers, y, sensitive_features=z)
+        scorer = DecisionTreeClassifier(max_depth=2).fit(numbers, y)
+        scored = FairBoostedClassifier(
+            booster=booster_of("scikit-learn"), scorers=[scorer], **QUICK
+        ).fit(numbers, y, sensitive_features=z)
+    with raises("unsavable_booster"):
+        save_model(other, tmp_path / "m")
+    whole, boost = np.nan_to_num(numbers, nan=-999.0), pytest.importorskip("xgboost").XGBClassifier
+    gaps = FairBoostedClassifier(booster=boost(n_estimators=3, missing=-999.0), **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        gaps.fit(whole, y, sensitive_features=z)
+    with raises("unsavable_booster"):
+        save_model(gaps, tmp_path / "m")
+    with raises("not_exportable", what="boosted trees"):
+        to_onnx(gaps)
+    with raises("unsavable_scorers"):
+        save_model(scored, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    frame, y, z, _ = table()
+    path = tmp_path_factory.mktemp("models") / "m"
+    pipeline = fair_pipeline("z", boosted=True, booster=booster_of("scikit-learn"), **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        pipeline.fit(frame.assign(z=z), y)
+    save_model(pipeline, path)
+    with raises("not_exportable", what="boosted trees"):
+        to_onnx(pipeline)
+    return path.read_bytes()
+
+
+def array(name, change):
+    def edit(members):
+        with np.load(io.BytesIO(members["arrays.npz"])) as held:
+            arrays = {key: held[key] for key in held.files}
+        arrays[name] = change(arrays[name].copy())
+        out = io.BytesIO()
+        np.savez(out, **arrays)
+        members["arrays.npz"] = out.getvalue()
+
+    return edit
+
+
+def put(at, value):
+    def change(values):
+        values[at] = value
+        return values
+
+    return change
+
+
+def about(**values):
+    return state(lambda s: s["boosted"].update(values))
+
+
+CHANGES = {
+    "a cycle": (array("trees.left", put(1, 0)), "bad_trees order of nodes"),
+    "a node below itself": (array("trees.right", put(0, 0)), "bad_trees order of nodes"),
+    "a node that is not there": (array("trees.left", put(0, 10**9)), "bad_index trees.left"),
+    "a leaf that is not there": (array("trees.right", put(0, -(10**9))), "bad_index trees.right"),
+    "a root that is not there": (array("trees.roots", put(0, 10**6)), "bad_index trees.roots"),
+    "an input that is not there": (array("trees.feature", put(0, 99)), "bad_index trees.feature"),
+    "an input before the first": (array("trees.feature", put(0, -1)), "bad_index trees.feature"),
+    "an output": (array("trees.output", put(0, 1)), "bad_index trees.output"),
+    "a set that is not there": (array("trees.category", put(0, 0)), "bad_index trees.category"),
+    "sizes": (array("trees.sizes", put((0, 1), 10**6)), "bad_trees feature"),
+    "negative sizes": (array("trees.sizes", put((0, 1), -1)), "bad_index trees.sizes"),
+    "a leaf of no number": (array("trees.values", put(0, np.nan)), "not_finite trees.values"),
+    "a threshold of none": (array("trees.threshold", put(0, np.nan)), "not_finite trees.threshold"),
+    "other kinds": (
+        array("trees.feature", lambda v: v.astype(np.float64)),
+        "other_dtype trees.feature",
+    ),
+    "fewer trees": (array("trees.roots", lambda v: v[:-1]), "bad_trees roots"),
+    "a scale of 0": (array("scaler.scale", put(0, 0.0)), "bad_scale of the boosted columns"),
+    "fewer scales": (array("scaler.mean", lambda v: v[:-1]), "other_shape scaler.mean"),
+    "folds": (state(lambda s: s["boosted"]["params"].update(n_folds=3)), "bad_trees models"),
+    "no folds": (
+        state(lambda s: s["boosted"]["params"].update(n_folds=0)),
+        "invalid_parameter n_folds",
+    ),
+    "code": (state(lambda s: s["boosted"]["params"].update(evil=1)), "unknown_parameter boosted"),
+    "a booster": (about(booster=["os.system"]), "bad_value booster"),
+    "classes": (
+        state(lambda s: s["boosted"]["models"].__setitem__(0, [[0, 5], True])),
+        "bad_index models",
+    ),
+    "fewer models": (state(lambda s: s["boosted"]["models"].pop()), "bad_trees models"),
+    "inputs": (about(n_features_in=3), None),
+    "a column of groups": (about(group_column=99), "bad_index group_column"),
+    "categories of a column": (
+        about(categories=[[99, {"kind": "int", "values": [1]}]]),
+        "bad_index categories",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_hostile_trees(name, saved, tmp_path):
+    change, reason = CHANGES[name]
+    refused(rewritten(saved, change), tmp_path, reason)
+
+
+def test_a_file_as_it_is_is_read(saved, tmp_path):
+    def nothing(members):
+        edit_state(members, lambda s: None)
+
+    (tmp_path / "m").write_bytes(rewritten(saved, nothing))
+    assert load_model(tmp_path / "m").model[-1].n_folds == 2
