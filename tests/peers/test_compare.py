@@ -24,11 +24,6 @@ from evenhand.peers import PEERS, PeerRecord, _compare, accuracy_at_rate, compar
 from evenhand.peers._compare import Answer, pick
 from evenhand.views.plots import ComparisonDisplay
 
-EXTRA = {"zafar": "cvxpy", "oxonfair": "oxonfair", "oxonfair_aware": "oxonfair"}
-EXTRA |= dict.fromkeys(
-    ("exponentiated_gradient", "grid_search", "threshold_optimizer"), "fairlearn"
-)
-
 
 class Cut(ClassifierMixin, BaseEstimator):
     """Positive above a cut on the first column: no learning, so its answers are known."""
@@ -192,7 +187,7 @@ def test_every_method_runs(notion):
     wanted = [
         key
         for key, method in PEERS.items()
-        if notion in (method.notions or NOTIONS) and _installed(EXTRA.get(key))
+        if notion in (method.notions or NOTIONS) and all(map(_installed, method.packages))
     ]
     one_rate = {"celis", "group_thresholds"} if notion != "equalized_odds" else set()
     assert {"evenhand", "zhang"} | one_rate <= set(wanted)
@@ -213,13 +208,13 @@ def test_every_method_runs(notion):
     assert known["accuracy"].between(0.25, 1).all()
     for row in table.itertuples():
         assert row.versions.startswith("evenhand ")
-        assert row.key not in EXTRA or EXTRA[row.key] in row.versions
+        assert all(package in row.versions for package in PEERS[row.key].packages)
 
 
 def _installed(package):
     import importlib.util
 
-    return package is None or importlib.util.find_spec(package) is not None
+    return importlib.util.find_spec(package) is not None
 
 
 def _short(method):
