@@ -157,5 +157,5 @@ def _coordinates(metric: Metric, w: FloatArray) -> FloatArray:
     v = np.divide(w[:-1], size, out=np.zeros_like(size), where=size > 0)
     if metric.whitened:
         rows = np.divide(T, size[:, None], out=np.zeros_like(T), where=size[:, None] > 0)
-        v = np.linalg.lstsq(rows, v)[0]
+        v = np.linalg.lstsq(rows, v, rcond=None)[0]
     return np.append(v, w[-1] + metric.mean @ w[:-1])
