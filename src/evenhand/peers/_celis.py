@@ -50,8 +50,11 @@ class CelisClassifier(TargetPeer, ScorePeer):
     Estimates are not labels: a rule whose estimated rates have the ratio τ may miss it on the rows.
     So τ is measured on the training labels. Every threshold rule met by the algorithm is a
     candidate; where the estimated ratio and the measured one differ, the intervals are solved
-    again with a target moved by the difference; and the answer is the most accurate candidate whose
-    measured ratio is at least ``tau``. With ``at(tau)`` the posteriors are not estimated anew.
+    again with a target moved by the difference. All cuts t of the combinations met, and of others
+    near the best of them, are candidates too, as many as keep to 1.5 million scores: on few rows
+    the best rule by the estimates is not the best by the labels. The answer is the most accurate
+    candidate whose measured ratio is at least ``tau``. With ``at(tau)`` the posteriors are not
+    estimated anew.
 
     The score is :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`, and ``predict_proba`` is half of one
     plus the score, cut off at 0 and 1: above one half where the prediction is positive. Where no
@@ -199,6 +202,8 @@ class CelisClassifier(TargetPeer, ScorePeer):
             target = float(np.clip(target + self.tau - measured, self.epsilon, 1.0))
             if not min(abs(target - t) for t in tried) >= LEAST_MOVE:  # NaN ends it too
                 break
+        game.refine(self._target)
+        accuracy, rate = game.measured()
         reaches = np.array([self._target.reached(value) for value in rate])
         self.feasible_ = bool(reaches.any())
         if self.feasible_:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from evenhand.core.rates import RATES, Rate
+from evenhand.core.targets import Target
 from evenhand.models.inputs import CodedRows
 from evenhand.peers._base import FloatArray, share_within
 
@@ -22,6 +23,10 @@ MAX_START = 30
 FEASIBLE = 1e-7
 # Intervals whose optimum is this far below the best known one are not solved to the end.
 MARGIN = 0.003
+# Scores that may be sorted in search of better cuts; rules from which other combinations are
+# sought, and how far below the best they may be; the first step from one to another as a share of
+# its size, the least as a share of that.
+MAX_SCORES, STARTS, NEAR, FIRST_STEP, LEAST_STEP = 1_500_000, 30, 0.01, 0.5, 0.01
 # What accuracy gains from a positive row of each cell: group 0's labels 0 and 1, group 1's.
 GAIN = np.array([-1.0, 1.0, -1.0, 1.0])
 
@@ -104,6 +109,17 @@ class Game:
             numbers.append(number)
         return numbers
 
+    def _fraction(self, j: int) -> list[tuple[FloatArray, float]]:
+        """Group j's rate: slope and offset in m of its numerator and of its denominator."""
+        fraction = []
+        for cells in (self.rate.numerator, self.rate.denominator):
+            slope, offset = np.zeros(4), 0.0
+            for y, prediction in cells:
+                slope[2 * j + y] += 1 if prediction else -1
+                offset += 0.0 if prediction else self.mass[2 * j + y]
+            fraction.append((slope, offset))
+        return fraction
+
     def constraints(self, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         """Conditions that rates are within [low, high], as rows c and d of c·m + d ≥ 0.
 
@@ -114,14 +130,7 @@ class Game:
         slopes, offsets = [], []
         for j in range(2):
             total = max(float(self.mass[2 * j : 2 * j + 2].sum()), np.finfo(np.float64).tiny)
-            fraction = []
-            for cells in (self.rate.numerator, self.rate.denominator):
-                slope, offset = np.zeros(4), 0.0
-                for y, prediction in cells:
-                    slope[2 * j + y] += 1 if prediction else -1
-                    offset += 0.0 if prediction else self.mass[2 * j + y]
-                fraction.append((slope, offset))
-            (top, top_0), (bottom, bottom_0) = fraction
+            (top, top_0), (bottom, bottom_0) = self._fraction(j)
             positive = np.repeat([j == 0, j == 1], 2).astype(np.float64)
             for c, d in (
                 (top - low * bottom, top_0 - low * bottom_0),
@@ -199,9 +208,65 @@ class Game:
                     floor = max(floor, interval.accuracy - MARGIN)
         return [interval for interval in solved if interval.feasible]
 
+    def refine(self, target: Target) -> None:
+        """Add rules that reach the target by the rows' labels and are more accurate there.
+
+        The rules met are best by the estimates, which on few rows are far from the labels. So all
+        cuts of their combinations are counted, and all cuts of those a step away from the best ones
+        along the multipliers' directions, the steps being halved until nothing is gained.
+        """
+        accuracy, rate = self.measured()
+        order = np.lexsort([-accuracy, -np.clip(np.nan_to_num(rate), 0.0, target.level)])
+        left = MAX_SCORES // len(self.share)
+        met = {self.rules[i].combination.tobytes(): self.rules[i].combination for i in order}
+        starts, most = [], 0.0
+        for combination in [*met.values()][:left]:
+            starts.append((self._cut_anew(combination, target, most - NEAR), combination))
+            most = max(most, starts[-1][0])
+        left -= len(starts)
+        ways = np.unique([w for j in (0, 1) for w, _ in self._fraction(j) if w.any()], axis=0)
+        for best, combination in sorted(starts, key=lambda start: -start[0])[:STARTS]:
+            step = FIRST_STEP * max(1.0, float(np.abs(combination).max()))
+            least = step * LEAST_STEP
+            while step > least and left >= 2 * len(ways):
+                near = [combination + sign * step * way for way in ways for sign in (-1, 1)]
+                values = [self._cut_anew(c, target, best) for c in near]
+                left -= len(near)
+                if max(values) > best:
+                    best = max(values)
+                    combination = near[values.index(best)]
+                else:
+                    step /= 2
+
+    def _cut_anew(self, combination: FloatArray, target: Target, floor: float) -> float:
+        """Add the most accurate cut that reaches the target, if one is above the floor."""
+        score = self.posterior @ combination
+        order = np.argsort(-score)
+        score, cell, weight = score[order], self.cell[order], self.weight[order]
+        accuracy = self.count[0] + self.count[2] + np.cumsum(GAIN[cell] * weight)
+        apart = score[:-1] - score[1:] > 2 * TIE * max(1.0, float(np.abs(combination).max()))
+        last = np.flatnonzero(apart & (accuracy[:-1] > (floor + TIE) * self.count.sum()))
+        if not len(last):
+            return floor
+        inside = np.zeros((len(score), 4))
+        inside[np.arange(len(score)), cell] = weight
+        positive = np.cumsum(inside, axis=0)[last]
+        right, rate = self._judge(positive)
+        right[~(rate >= target.level)] = 0.0  # NaN reaches nothing
+        best = int(np.argmax(right))
+        if right[best] <= floor + TIE:
+            return floor
+        i = last[best]
+        self.rules.append(Rule(combination, float(score[i] + score[i + 1]) / 2))
+        self.positive_count.append(positive[best])
+        return float(right[best])
+
     def measured(self) -> tuple[FloatArray, FloatArray]:
         """Accuracy and rate of every rule met, by the rows' labels; NaN if it is ineligible."""
-        counts = cell_counts(np.array(self.positive_count), self.count)
+        return self._judge(np.array(self.positive_count))
+
+    def _judge(self, positive: FloatArray) -> tuple[FloatArray, FloatArray]:
+        counts = cell_counts(positive, self.count)
         accuracy = counts[..., [0, 1], [0, 1]].sum(axis=(-2, -1)) / self.count.sum()
         share = RATES["selection_rate"].per_group(counts)
         proper = share_within(counts, self.min_share) & (share > 0) & (share < 1)
