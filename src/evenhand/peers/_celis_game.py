@@ -217,13 +217,11 @@ class Game:
         """
         accuracy, rate = self.measured()
         order = np.lexsort([-accuracy, -np.clip(np.nan_to_num(rate), 0.0, target.level)])
-        left = MAX_SCORES // len(self.share)
         met = {self.rules[i].combination.tobytes(): self.rules[i].combination for i in order}
-        starts, most = [], 0.0
-        for combination in [*met.values()][:left]:
-            starts.append((self._cut_anew(combination, target, most - NEAR), combination))
-            most = max(most, starts[-1][0])
-        left -= len(starts)
+        combinations = [*met.values()][: MAX_SCORES // len(self.share)]
+        left = MAX_SCORES // len(self.share) - len(combinations)
+        floor = accuracy[rate >= target.level].max(initial=0.0) - NEAR
+        starts = [(self._cut_anew(c, target, floor), c) for c in combinations]
         ways = np.unique([w for j in (0, 1) for w, _ in self._fraction(j) if w.any()], axis=0)
         for best, combination in sorted(starts, key=lambda start: -start[0])[:STARTS]:
             step = FIRST_STEP * max(1.0, float(np.abs(combination).max()))
@@ -246,18 +244,15 @@ class Game:
         accuracy = self.count[0] + self.count[2] + np.cumsum(GAIN[cell] * weight)
         apart = score[:-1] - score[1:] > 2 * TIE * max(1.0, float(np.abs(combination).max()))
         last = np.flatnonzero(apart & (accuracy[:-1] > (floor + TIE) * self.count.sum()))
-        if not len(last):
-            return floor
         inside = np.zeros((len(score), 4))
         inside[np.arange(len(score)), cell] = weight
-        positive = np.cumsum(inside, axis=0)[last]
+        positive = np.cumsum(inside, axis=0)[last] if len(last) else inside[:0]
         right, rate = self._judge(positive)
         right[~(rate >= target.level)] = 0.0  # NaN reaches nothing
-        best = int(np.argmax(right))
-        if right[best] <= floor + TIE:
+        if right.max(initial=0.0) <= max(floor + TIE, 0.0):
             return floor
-        i = last[best]
-        self.rules.append(Rule(combination, float(score[i] + score[i + 1]) / 2))
+        best = int(np.argmax(right))
+        self.rules.append(Rule(combination, float(score[last[best] : last[best] + 2].mean())))
         self.positive_count.append(positive[best])
         return float(right[best])
 
