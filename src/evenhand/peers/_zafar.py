@@ -91,14 +91,19 @@ class LogisticProgram:
         """Covariance of each attribute and the score at the weights."""
         return np.asarray(self.covariance_gradient @ (w * self.size))
 
-    def solve(self, problem: Any) -> FloatArray:
+    def at_zero(self, w: FloatArray) -> bool:
+        """Whether the covariances are 0 to a solver: there are many such weights then."""
+        sizes = [np.abs(self.covariance(v)).sum() for v in (w, self.optimum)]
+        return bool(sizes[0] <= ZERO_COVARIANCE * sizes[1])
+
+    def solve(self, problem: Any, solver: str = "") -> FloatArray:
         """Solve a program for the weights; never anything but finite ones."""
-        status, w = "", None
-        for settings in ATTEMPTS[: len(ATTEMPTS) if self.solver == "CLARABEL" else 1]:
+        status, w, solver = "", None, solver or self.solver
+        for settings in ATTEMPTS[: len(ATTEMPTS) if solver == "CLARABEL" else 1]:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # cvxpy's words for what the status says
-                    problem.solve(solver=self.solver, **settings)
+                    problem.solve(solver=solver, **settings)
             except self.cp.error.SolverError:
                 continue
             value = self.v.value
@@ -109,12 +114,12 @@ class LogisticProgram:
             elif problem.status == "optimal_inaccurate":
                 w = np.asarray(value, dtype=np.float64) / self.size
         if w is None:
-            raise RuntimeError(f"{self.solver} failed to solve the convex program{status}.")
-        warn(FitWarning("reduced_accuracy", solver=self.solver))
+            raise RuntimeError(f"{solver} failed to solve the convex program{status}.")
+        warn(FitWarning("reduced_accuracy", solver=solver))
         return w
 
     def program(self, objective: Any, *limits: Any) -> Any:
-        """Give the program of the table's rows with an objective and limits."""
+        """Give the program of weights and margins with an objective and limits."""
         return self.cp.Problem(self.cp.Minimize(objective), [*self.link, *limits])
 
     @cached_property
@@ -141,7 +146,7 @@ class LogisticProgram:
         return self.solve(self._accurate)
 
     def personal(self, gamma: float, kept: Any) -> FloatArray:
-        """Weights of least covariance that no row pays for; of several, those of least loss.
+        """Weights of least covariance that no row pays for; at 0, of many, those of least loss.
 
         A loss is at most x where its margin is at least -log(eˣ - 1), so each bound is linear.
         ``kept`` says who may not lose a favourable answer; all others' losses are bounded.
@@ -151,11 +156,13 @@ class LogisticProgram:
         most = (1 + gamma) * np.logaddexp(0, -before)
         least = np.maximum(-most - np.log(-np.expm1(-most)), -FAR)
         least[stays] = np.minimum(sign * before, POSITIVE)[stays]
-        limit = self.cp.multiply(np.where(stays, sign, 1), self.margin) >= least
-        size = self.cp.norm1(self.score)
-        w, start = self.solve(self.program(size, limit)), self.covariance(self.optimum)
-        most = np.abs(self.covariance(w)).sum() + ZERO_COVARIANCE * np.abs(start).sum()
-        return self.solve(self.program(self.cost, limit, size <= most))
+        way, multiply = np.where(stays, sign, 1), self.cp.multiply
+        # A linear program, perhaps without an interior, which a conic solver needs.
+        limit, size = multiply(way, self.signed @ self.v) >= least, self.cp.norm1(self.score)
+        w = self.solve(self.cp.Problem(self.cp.Minimize(size), [limit]), "SCIPY")
+        if not self.at_zero(w):
+            return w
+        return self.solve(self.program(self.cost, multiply(way, self.margin) >= least, size <= 0))
 
 
 def _attributes(sensitive_features: Any, groups: Any) -> tuple[list[Any], FloatArray]:
@@ -304,13 +311,10 @@ class ZafarClassifier(LinearPeer):
             w = problem.personal(float(self.gamma), kept[problem.z])
         else:
             w = problem.optimum
-            least = np.abs(problem.covariance(w)).sum()
             self.bound_ = (1 + float(self.gamma)) * problem.loss(w)
             if self.gamma > 0:
                 w = problem.accurate(self.bound_)
-                # At zero there are many such weights, and a solver returns any of them.
-                if np.abs(problem.covariance(w)).sum() <= ZERO_COVARIANCE * least:
-                    w = problem.fair(0.0)
+                w = problem.fair(0.0) if problem.at_zero(w) else w
         self._set_weights(w)
         self.covariance_, self.loss_ = _plain(problem.covariance(w)), problem.loss(w)
 
