@@ -22,8 +22,6 @@ from evenhand.peers._docs import peer_docs
 
 # Inputs with fewer nonzeros than this share are fitted as sparse ones, which is faster.
 SPARSE_SHARE = 0.3
-# How often the target for estimated rates is moved, and by how little it may be.
-MAX_TARGETS, LEAST_MOVE = 4, 0.005
 
 
 @dataclass(eq=False, repr=False)
@@ -49,12 +47,10 @@ class CelisClassifier(TargetPeer, ScorePeer):
 
     Estimates are not labels: a rule whose estimated rates have the ratio τ may miss it on the rows.
     So τ is measured on the training labels. Every threshold rule met by the algorithm is a
-    candidate; where the estimated ratio and the measured one differ, the intervals are solved
-    again with a target moved by the difference. All cuts t of the combinations met, and of others
-    near the best of them, are candidates too, as many as keep to 1.5 million scores: on few rows
-    the best rule by the estimates is not the best by the labels. The answer is the most accurate
-    candidate whose measured ratio is at least ``tau``. With ``at(tau)`` the posteriors are not
-    estimated anew.
+    candidate, and so are all cuts t of their combinations and of others near the best of these, as
+    many as keep to 1.5 million scores: on few rows the best rule by the estimates is not the best
+    by the labels. The answer is the most accurate candidate whose measured ratio is at least
+    ``tau``. With ``at(tau)`` the posteriors are not estimated anew.
 
     The score is :math:`\sum_{j, y} v_{jy}\, p_{jy}(x) - t`, and ``predict_proba`` is half of one
     plus the score, cut off at 0 and 1: above one half where the prediction is positive. Where no
@@ -186,22 +182,11 @@ class CelisClassifier(TargetPeer, ScorePeer):
         self.feasible_ = bool(self._target.reached(self.rate_))
 
     def _choose(self) -> None:
-        game, target = self._game, float(self.tau)
-        tried: list[float] = []
-        for _ in range(MAX_TARGETS):
-            intervals = game.explore(target, self.epsilon)
-            accuracy, rate = game.measured()
-            if not tried:
-                self.intervals_ = pd.DataFrame(
-                    [interval[:3] for interval in intervals], columns=["low", "high", "accuracy"]
-                ).sort_values("low", ignore_index=True)
-            tried.append(target)
-            if not intervals:
-                break
-            measured = rate[max(intervals, key=lambda s: s.accuracy).rule]
-            target = float(np.clip(target + self.tau - measured, self.epsilon, 1.0))
-            if not min(abs(target - t) for t in tried) >= LEAST_MOVE:  # NaN ends it too
-                break
+        game = self._game
+        intervals = game.explore(float(self.tau), self.epsilon)
+        self.intervals_ = pd.DataFrame(
+            [interval[:3] for interval in intervals], columns=["low", "high", "accuracy"]
+        ).sort_values("low", ignore_index=True)
         game.refine(self._target)
         accuracy, rate = game.measured()
         reaches = np.array([self._target.reached(value) for value in rate])

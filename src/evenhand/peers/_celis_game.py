@@ -39,13 +39,12 @@ class Rule(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Best randomised classifier with rates within [low, high], and the rule next to it."""
+    """Best randomised classifier with rates within [low, high]."""
 
     low: float
     high: float
     accuracy: float
     multipliers: FloatArray
-    rule: int
     feasible: bool
 
 
@@ -186,10 +185,10 @@ class Game:
             bound, combination = self.dual(multipliers, slopes, offsets)
             best = min(best, bound)
             if best - value <= GAP:
-                met = self.respond(combination)
+                self.respond(combination)
                 break
         feasible = float(mixture.x[-n_met:].sum()) <= FEASIBLE
-        return Interval(low, high, value, multipliers, met[0], feasible)
+        return Interval(low, high, value, multipliers, feasible)
 
     def explore(self, tau: float, epsilon: float) -> list[Interval]:
         """Solve the intervals [a, a / tau] for a on the grid; give those that have a solution."""
