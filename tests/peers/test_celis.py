@@ -17,6 +17,7 @@ from evenhand.core.errors import Parameter
 from evenhand.core.metrics import false_discovery_rate_ratio, group_counts, statistical_rate
 from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
+from evenhand.peers import _celis_game
 from evenhand.peers._base import ALIASES, SINGLE_RATES
 from evenhand.peers._celis import CelisClassifier
 from evenhand.peers._celis_shipped import combinations
@@ -121,6 +122,51 @@ def test_rule_is_the_best_classifier_where_a_threshold_is_best():
         best = brute_force(count, RATES["selection_rate"], 0.8)
         attained += model.accuracy_ == pytest.approx(best, abs=1e-9)
     assert attained >= 6
+
+
+def best_cut(rows, count, cells, rate, tau):
+    """Most accurate cut of some scores whose ratio reaches tau, by trying all."""
+    score = rows.round(12)
+    above = score[:, None] > np.unique(score)[:-1]
+    positive = np.eye(4)[cells].T @ above
+    c = np.stack([count - positive.T, positive.T], axis=-1).reshape(-1, 2, 2, 2)
+    share = RATES["selection_rate"].per_group(c)
+    good = (share > 0).all(axis=1) & (share < 1).all(axis=1) & (rate.ratio(c) >= tau)
+    return (c[good][:, :, [0, 1], [0, 1]].sum(axis=(1, 2)) / count.sum()).max(initial=0.0)
+
+
+def family(notion, posterior):
+    """Combinations of the method's form: for parity all that order the rows differently."""
+    if notion == "statistical_parity":
+        label, group = posterior[:, 1] + posterior[:, 3], posterior[:, 2] + posterior[:, 3]
+        i, j = np.triu_indices(len(label), 1)
+        with np.errstate(all="ignore"):
+            swap = (label[i] - label[j]) / (group[j] - group[i])
+        swap = np.unique(swap[np.isfinite(swap)])
+        middle = np.concatenate([[swap[0] - 1], (swap[1:] + swap[:-1]) / 2, [swap[-1] + 1]])
+        return [label + theta * group for theta in middle]
+    step = np.tan(np.linspace(-1.5, 1.5, 31))
+    return [posterior @ [-1, 1 + a, -1, 1 + b] for a in step for b in step]
+
+
+@pytest.mark.parametrize(("notion", "n"), [("statistical_parity", 50), ("equal_opportunity", 80)])
+def test_few_rows_get_the_best_rule_of_the_family(notion, n, monkeypatch):
+    short = []
+    for seed in range(4):
+        X, y, z = make_problem(n, seed=seed)
+        model = CelisClassifier(notion, 0.9, epsilon=0.05).fit(X, y, sensitive_features=z)
+        posterior = model.estimator_.predict_proba(X)
+        cells, rate = 2 * z + y, SINGLE_RATES[notion]
+        count = np.bincount(cells, minlength=4)
+        best = max(best_cut(s, count, cells, rate, 0.9) for s in family(notion, posterior))
+        assert model.accuracy_ >= best - 1e-12
+        if notion == "statistical_parity":
+            assert model.accuracy_ <= best + 1e-12
+        assert (model.predict(X) == y).mean() == pytest.approx(model.accuracy_)
+        with monkeypatch.context() as patch:
+            patch.setattr(_celis_game, "MAX_SCORES", 0)
+            short.append(best - model.at(0.9).accuracy_)
+    assert max(short) > 0.5 / n  # the rules met on the way alone are not enough
 
 
 def test_no_constraint_that_binds_is_the_bayes_rule():

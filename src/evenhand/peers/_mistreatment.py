@@ -205,7 +205,7 @@ class _Convexified:
             [cp.Parameter(len(problem.size)), cp.Parameter(len(problem.size))] for _ in errors
         ]
         slack = cp.Variable((len(errors), 2), nonneg=True)
-        constraints = list(problem.link)
+        constraints = []
         for i, (e, (d_first, d_second)) in enumerate(zip(errors, self.slopes, strict=True)):
             used = [np.flatnonzero(weight) for weight in e]
             first, second = (
@@ -215,8 +215,7 @@ class _Convexified:
             bound = factor * bounds[i]
             constraints.append(second - d_first @ problem.v <= bound + slack[i, 0])
             constraints.append(first - d_second @ problem.v <= bound + slack[i, 1])
-        objective = factor * problem.expression + self.penalty * cp.sum(slack)
-        self.program = cp.Problem(cp.Minimize(objective), constraints)
+        self.program = problem.program(problem.cost + self.penalty * cp.sum(slack), *constraints)
 
     def __call__(self, w: FloatArray, penalty: float) -> FloatArray:
         wrong = self.problem.signed @ (w * self.problem.size) < 0

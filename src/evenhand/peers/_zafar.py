@@ -9,12 +9,15 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 
 from evenhand._extras import import_extra
 from evenhand._sklearn import Interval, StrOptions
 from evenhand.core.errors import InputError, Parameter
-from evenhand.models.inputs import CodedRows, merge_alike
+from evenhand.core.groups import crossed
+from evenhand.engines.coding import listed
+from evenhand.models.inputs import CodedRows, as_table, merge_alike
 from evenhand.models.settings import FitWarning, warn
 from evenhand.peers._base import CONSTRAINTS, FloatArray, LinearPeer
 from evenhand.peers._docs import peer_docs
@@ -23,6 +26,8 @@ from evenhand.peers._docs import peer_docs
 DENSE_SHARE = 0.3
 # A covariance below this share of the unconstrained one is zero to a solver.
 ZERO_COVARIANCE = 1e-5
+# The least score of those whose favourable answer is kept; a margin that no row falls short of.
+POSITIVE, FAR = 1e-4, 1e3
 # Clarabel stalls on a few programs in a hundred; shorter steps take it to the end.
 ATTEMPTS: tuple[dict[str, float], ...] = (
     {},
@@ -39,7 +44,9 @@ class LogisticProgram:
     what goes in and out of the methods are weights of the columns as they are.
     """
 
-    def __init__(self, rows: CodedRows, l2: float, solver: str) -> None:
+    def __init__(
+        self, rows: CodedRows, l2: float, solver: str, member: FloatArray | None = None
+    ) -> None:
         self.cp = import_extra("cvxpy", "peers")
         if solver.upper() not in self.cp.installed_solvers():
             raise InputError(
@@ -55,8 +62,9 @@ class LogisticProgram:
         size = np.append(np.abs(rows.X).max(axis=0), 1.0)
         self.size = np.where(size > 0, size, 1.0)
         A = np.column_stack([rows.X, np.ones(n)]) / self.size
-        self.covariance_gradient = ((self.z - self.share @ self.z) * self.share) @ A
-        self.covariance_gradient[-1] = 0.0
+        z = self.z[:, None] if member is None else member[self.z]
+        self.covariance_gradient = ((z - self.share @ z) * self.share[:, None]).T @ A
+        self.covariance_gradient[:, -1] = 0.0
         A *= (2 * self.y - 1)[:, None]
         self.signed = csr_array(A) if np.count_nonzero(A) < DENSE_SHARE * A.size else A
         # N times the mean loss: solvers stop at absolute tolerances.
@@ -69,25 +77,33 @@ class LogisticProgram:
         self.expression = self.share @ self.cp.logistic(-self.margin)
         if l2 > 0:
             self.expression += self.cp.sum_squares(self.cp.multiply(ridge, self.v[:-1]))
+        self.cost = self.factor * self.expression
+        self.score = self.covariance_gradient @ self.v
         self.bound = self.cp.Parameter(nonneg=True)
+        self.bounds = self.cp.Parameter(z.shape[1], nonneg=True)
 
     def loss(self, w: FloatArray) -> float:
         """Mean log-loss and ridge at the weights."""
         margin = self.signed @ (w * self.size)
         return float(self.share @ np.logaddexp(0, -margin) + self.l2 / 2 * w[:-1] @ w[:-1])
 
-    def covariance(self, w: FloatArray) -> float:
-        """Covariance of group and score at the weights."""
-        return float(self.covariance_gradient @ (w * self.size))
+    def covariance(self, w: FloatArray) -> FloatArray:
+        """Covariance of each attribute and the score at the weights."""
+        return np.asarray(self.covariance_gradient @ (w * self.size))
 
-    def solve(self, problem: Any) -> FloatArray:
+    def at_zero(self, w: FloatArray) -> bool:
+        """Whether the covariances are 0 to a solver: there are many such weights then."""
+        sizes = [np.abs(self.covariance(v)).sum() for v in (w, self.optimum)]
+        return bool(sizes[0] <= ZERO_COVARIANCE * sizes[1])
+
+    def solve(self, problem: Any, solver: str = "") -> FloatArray:
         """Solve a program for the weights; never anything but finite ones."""
-        status, w = "", None
-        for settings in ATTEMPTS[: len(ATTEMPTS) if self.solver == "CLARABEL" else 1]:
+        status, w, solver = "", None, solver or self.solver
+        for settings in ATTEMPTS[: len(ATTEMPTS) if solver == "CLARABEL" else 1]:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # cvxpy's words for what the status says
-                    problem.solve(solver=self.solver, **settings)
+                    problem.solve(solver=solver, **settings)
             except self.cp.error.SolverError:
                 continue
             value = self.v.value
@@ -98,41 +114,72 @@ class LogisticProgram:
             elif problem.status == "optimal_inaccurate":
                 w = np.asarray(value, dtype=np.float64) / self.size
         if w is None:
-            raise RuntimeError(f"{self.solver} failed to solve the convex program{status}.")
-        warn(FitWarning("reduced_accuracy", solver=self.solver))
+            raise RuntimeError(f"{solver} failed to solve the convex program{status}.")
+        warn(FitWarning("reduced_accuracy", solver=solver))
         return w
+
+    def program(self, objective: Any, *limits: Any) -> Any:
+        """Give the program of weights and margins with an objective and limits."""
+        return self.cp.Problem(self.cp.Minimize(objective), [*self.link, *limits])
 
     @cached_property
     def optimum(self) -> FloatArray:
         """Weights of least loss."""
-        objective = self.cp.Minimize(self.factor * self.expression)
-        return self.solve(self.cp.Problem(objective, self.link))
+        return self.solve(self.program(self.cost))
 
     @cached_property
     def _fair(self) -> Any:
-        score = self.covariance_gradient @ self.v
-        return self.cp.Problem(
-            self.cp.Minimize(self.factor * self.expression),
-            [*self.link, self.cp.abs(score) <= self.bound],
-        )
+        return self.program(self.cost, self.cp.abs(self.score) <= self.bounds)
 
     @cached_property
     def _accurate(self) -> Any:
-        score = self.covariance_gradient @ self.v
-        return self.cp.Problem(
-            self.cp.Minimize(self.cp.abs(score)),
-            [*self.link, self.factor * self.expression <= self.bound],
-        )
+        return self.program(self.cp.norm1(self.score), self.cost <= self.bound)
 
-    def fair(self, bound: float) -> FloatArray:
-        """Weights of least loss whose covariance is within the bound."""
-        self.bound.value = bound
+    def fair(self, bounds: Any) -> FloatArray:
+        """Weights of least loss whose covariances are within the bounds."""
+        self.bounds.value = np.broadcast_to(bounds, self.bounds.shape)
         return self.solve(self._fair)
 
     def accurate(self, bound: float) -> FloatArray:
         """Weights of least covariance whose loss is within the bound."""
         self.bound.value = self.factor * bound
         return self.solve(self._accurate)
+
+    def personal(self, gamma: float, kept: Any) -> FloatArray:
+        """Weights of least covariance that no row pays for; at 0, of many, those of least loss.
+
+        A loss is at most x where its margin is at least -log(eˣ - 1), so each bound is linear.
+        ``kept`` says who may not lose a favourable answer; all others' losses are bounded.
+        """
+        sign, before = 2 * self.y - 1, self.signed @ (self.optimum * self.size)
+        stays = kept & (sign * before > 0)
+        most = (1 + gamma) * np.logaddexp(0, -before)
+        least = np.maximum(-most - np.log(-np.expm1(-most)), -FAR)
+        least[stays] = np.minimum(sign * before, POSITIVE)[stays]
+        way, multiply = np.where(stays, sign, 1), self.cp.multiply
+        # A linear program, perhaps without an interior, which a conic solver needs.
+        limit, size = multiply(way, self.signed @ self.v) >= least, self.cp.norm1(self.score)
+        w = self.solve(self.cp.Problem(self.cp.Minimize(size), [limit]), "SCIPY")
+        if not self.at_zero(w):
+            return w
+        return self.solve(self.program(self.cost, multiply(way, self.margin) >= least, size <= 0))
+
+
+def _attributes(sensitive_features: Any, groups: Any) -> tuple[list[Any], FloatArray]:
+    """Say what is indicated, and give each group's indicators."""
+    values = as_table(sensitive_features)
+    columns = [pd.DataFrame(np.eye(len(groups)), columns=groups.tolist())]
+    if np.ndim(values) > 1 and np.shape(values)[1] > 1:
+        group = pd.Index(crossed(values, "sensitive_features"))
+        table = pd.DataFrame(values).astype(str).set_axis(group)
+        table = table[~group.duplicated()].loc[groups.tolist()]
+        columns = [pd.get_dummies(table[c], prefix=str(c), prefix_sep="=") for c in table]
+    shown = pd.concat([c.iloc[:, int(c.shape[1] == 2) :] for c in columns], axis=1)
+    return shown.columns.tolist(), shown.to_numpy(np.float64)
+
+
+def _plain(values: FloatArray) -> Any:
+    return float(values[0]) if len(values) == 1 else values
 
 
 @dataclass(eq=False, repr=False)
@@ -146,42 +193,56 @@ class ZafarClassifier(LinearPeer):
     .. math:: \mathrm{cov}(w) = \frac1N \sum_i (z_i - \bar z)\, w^\top x_i,
 
     either the loss is minimised under a bound on unfairness, or unfairness under a bound on the
-    loss:
+    loss, or on the loss :math:`\ell_i` of each row beside that at the optimum :math:`w^*` of L:
 
     .. math::
         \texttt{mode="fairness"}:&\quad \min_w L(w) \ \text{ s.t. } |\mathrm{cov}(w)| \le c, \\
         \texttt{mode="accuracy"}:&\quad \min_w |\mathrm{cov}(w)| \ \text{ s.t. }
-            L(w) \le (1 + \gamma) \min L.
+            L(w) \le (1 + \gamma) \min L, \\
+        \texttt{mode="persons"}:&\quad \min_w |\mathrm{cov}(w)| \ \text{ s.t. }
+            \ell_i(w) \le (1 + \gamma)\, \ell_i(w^*) \ \text{ for all } i,
 
-    Both are convex. The covariance stands for the difference of the groups' selection rates: at 0
-    the groups have the same mean score, not the same share of positive ones. The group is not
-    needed to predict.
+    the last with :math:`w^\top x_i > 0` in place of its bound for those of ``kept_group`` to whom
+    :math:`w^*` gives the favourable answer: none of them may lose it.
+
+    All are convex. The covariance stands for the difference of the groups' selection rates: at 0
+    the groups have the same mean score, not the same share of positive ones. Of several sensitive
+    columns or values z is the indicator of each value (of the second, where a column has two); each
+    covariance has its bound, and the sum of their sizes is minimised. The group is not needed to
+    predict.
 
     Needs cvxpy: ``pip install '.[peers]'``.
 
     Parameters
     ----------
-    mode : {"fairness", "accuracy"}, default="fairness"
-        What is bounded.
-    covariance_bound : float, default=0.0
-        c, in ``mode="fairness"``.
+    mode : {"fairness", "accuracy", "persons"}, default="fairness"
+        What is bounded: the covariance, the loss, or each row's loss.
+    covariance_bound : float or array-like, default=0.0
+        c, in ``mode="fairness"``; one for all of ``attributes_``, or one for each.
     relative : bool, default=False
         Whether c is given as a multiple of the unconstrained classifier's covariance, as in the
         paper's experiments: 1 is then no constraint. Costs one more solve.
     gamma : float, default=0.1
-        How much more loss is allowed, relative to the least, in ``mode="accuracy"``. If a
-        covariance of 0 is within it, the weights of least loss at 0 are taken.
+        How much more loss is allowed, relative to the least, in ``mode="accuracy"``, or for each
+        row, in ``mode="persons"``. Of several solutions the one of least loss is taken.
+    kept_group : optional
+        In ``mode="persons"``, a value of ``groups_``; None: nobody's answer is kept.
     l2, solver
 
     Attributes
     ----------
-    classes_, groups_, coef_, intercept_
-    covariance_ : float
-        Covariance of group and score on the training data.
+    classes_, coef_, intercept_
+    groups_ : ndarray
+        The groups, of several columns the combinations of their values.
+    attributes_ : list
+        What z indicates: values, or ``"column=value"`` of several columns.
+    covariance_ : float or ndarray
+        Covariance of z and score on the training data; of several attributes, of each.
     loss_ : float
         L at the weights.
-    bound_ : float
-        The bound on the absolute covariance (``mode="fairness"``) or on the loss.
+    bound_ : float or ndarray
+        The bound on the absolute covariance (``mode="fairness"``), on the loss, or on each row's
+        loss as a multiple of that at the optimum.
     n_features_in_, feature_names_in_
 
     References
@@ -199,39 +260,63 @@ class ZafarClassifier(LinearPeer):
     ZafarClassifier(covariance_bound=0.01)
     """
 
+    many_groups = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
-        "mode": [StrOptions({"fairness", "accuracy"})],
+        "mode": [StrOptions({"fairness", "accuracy", "persons"})],
+        "covariance_bound": [*CONSTRAINTS["covariance_bound"], "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "solver": [str],
     }
 
     mode: str = "fairness"
-    covariance_bound: float = 0.0
+    covariance_bound: Any = 0.0
     _: KW_ONLY
     relative: bool = False
     gamma: float = 0.1
+    kept_group: Any = None
     l2: float = 1e-4
     solver: str = "CLARABEL"
 
+    def _code(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> CodedRows:
+        rows = super()._code(X, y, sensitive_features, sample_weight)
+        self.attributes_, self._member = _attributes(sensitive_features, self.groups_)
+        return rows
+
     def _fit(self, rows: CodedRows, problem: LogisticProgram | None = None) -> None:
-        problem = problem or LogisticProgram(rows, self.l2, self.solver)
+        problem = problem or LogisticProgram(rows, self.l2, self.solver, self._member)
         if self.mode == "fairness":
-            self.bound_ = float(self.covariance_bound)
-            if self.relative and self.bound_ > 0:
-                self.bound_ *= abs(problem.covariance(problem.optimum))
-            w = problem.fair(self.bound_)
+            bounds = np.atleast_1d(np.asarray(self.covariance_bound, dtype=np.float64))
+            if (
+                bounds.shape[1:]
+                or len(bounds) not in (1, len(self.attributes_))
+                or bounds.min() < 0
+            ):
+                raise InputError(
+                    "bounds_of_attributes",
+                    bound=Parameter("covariance_bound", self.covariance_bound),
+                    attributes=listed(self.attributes_),
+                )
+            if self.relative and bounds.any():
+                bounds = bounds * np.abs(problem.covariance(problem.optimum))
+            w, self.bound_ = problem.fair(bounds), _plain(bounds)
+        elif self.mode == "persons":
+            kept = np.array([group == self.kept_group for group in self.groups_.tolist()])
+            if self.kept_group is not None and not kept.any():
+                about = {"shown": repr(self.kept_group), "known": listed(self.groups_.tolist())}
+                raise InputError("unknown_group", groups=Parameter("kept_group"), **about)
+            self.bound_ = 1 + float(self.gamma)
+            w = problem.personal(float(self.gamma), kept[problem.z])
         else:
             w = problem.optimum
-            least = abs(problem.covariance(w))
             self.bound_ = (1 + float(self.gamma)) * problem.loss(w)
             if self.gamma > 0:
                 w = problem.accurate(self.bound_)
-                # At zero there are many such weights, and a solver returns any of them.
-                if abs(problem.covariance(w)) <= ZERO_COVARIANCE * least:
-                    w = problem.fair(0.0)
+                w = problem.fair(0.0) if problem.at_zero(w) else w
         self._set_weights(w)
-        self.covariance_, self.loss_ = problem.covariance(w), problem.loss(w)
+        self.covariance_, self.loss_ = _plain(problem.covariance(w)), problem.loss(w)
 
     def fit_path(
         self,
@@ -248,7 +333,7 @@ class ZafarClassifier(LinearPeer):
         ----------
         X, y, sensitive_features
         bounds : iterable of float
-            Values of ``covariance_bound``, or of ``gamma`` in ``mode="accuracy"``.
+            Values of ``covariance_bound``, or of ``gamma`` in the other modes.
         sample_weight
 
         Returns
@@ -262,6 +347,6 @@ class ZafarClassifier(LinearPeer):
         for model in models:
             model._validate_params()
             rows = model._code(X, y, sensitive_features, sample_weight)
-            problem = problem or LogisticProgram(rows, self.l2, self.solver)
+            problem = problem or LogisticProgram(rows, self.l2, self.solver, model._member)
             model._fit(rows, problem)
         return models
