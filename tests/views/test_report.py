@@ -419,7 +419,7 @@ def test_few_rows_that_are_all_alike_promise_nothing(groups):
     assert verdict["at_most"] == 1
     assert (verdict["rows"], verdict["confidence"]) == ("test rows", 0.95)
     text = Page(render(summary)).text
-    assert "Whether τ = 0.8 holds in the population cannot be told from these rows" in text
+    assert "Whether τ = 0.8 holds in the population cannot be told from the test rows" in text
 
 
 def test_the_population_is_shown_of_the_saved_model_on_test_rows_only():

@@ -255,19 +255,21 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
         for what, ratio, target in zip(named, ratios, targets, strict=True)
         if ratio == ratio and not target.reached(ratio)
     ]
-    if below and summary["reached"]["feasible"]:
+    if below:
         advice = (
-            "The certificate is for the population that the rows were drawn from; a sample of it "
-            "may be on the other side."
+            ""
+            if not summary["reached"]["feasible"]
+            else " The certificate is for the population that the rows were drawn from; a sample "
+            "of it may be on the other side."
             if summary["asked"]["confidence"] == "certified"
-            else f"Test rows are a sample themselves: a {words.name} that holds in the population "
+            else f" Test rows are a sample themselves: a {words.name} that holds in the population "
             f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else f"{screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
+            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
             f"{words.symbol} that holds on new rows."
         )
-        screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
-    elif not below and not unknown:
+        screen.say(f"On the test rows {', and '.join(below)}.{advice}", "yellow")
+    elif not unknown:
         met = " and ".join(dict.fromkeys(words.goal(target.level) for target in targets))
         screen.say(f"On the test rows {met} {'are' if ' and ' in met else 'is'} met.", "green")
     population, found = test_population(summary)
