@@ -154,8 +154,8 @@ _DOC = """Exact interval of the {what} in the population; {parity} is parity.
     Returns
     -------
     tuple of (float, float)
-        Lower and upper end, in [0, 1]; NaN if a group has no row that the rate is of, or if there is
-        one group only.
+        Lower and upper end, in [0, 1]; NaN if a group has no row that the rate is of, or if it is
+        the only one.
 
     Examples
     --------

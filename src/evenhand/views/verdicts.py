@@ -24,8 +24,8 @@ def population_sentence(
 
     ``verdict`` are plain values of :class:`~evenhand.statistics.verdicts.Verdict`, ``name`` is that
     of the value, if not the comparison's, and ``who`` are the population, if not all. Where groups
-    are left out of the comparison, ``verdict["groups"]`` is ``"compared"``; ``verdict["rows"]`` says
-    which rows of a table it rests on, if not on all.
+    are left out of the comparison, ``verdict["groups"]`` is ``"compared"``; ``verdict["rows"]`` are
+    the rows that it rests on, if not all of the table.
     """
     if verdict is None or verdict["rule"] == "cannot be judged":
         return ""
