@@ -21,6 +21,7 @@ from evenhand.views.report.left_out import (
 from evenhand.views.report.words import (
     again_sentence,
     constant_sentence,
+    not_reached,
     rate_titles,
     small_groups_sentence,
     test_population,
@@ -354,7 +355,7 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     least, best = min(accuracies), max(accuracies)
     for tau, is_saved, accuracy, ratios in rows:
         mark = " ◀ saved" if is_saved else ""
-        mark += ", not reached" * (is_saved and not summary["reached"]["feasible"])
+        mark += f", {not_reached(summary)}" * (is_saved and not summary["reached"]["feasible"])
         share = (accuracy - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
         taus = [tau] if alike else [tau * t / target.level for _, t in _notion_taus(summary)]
