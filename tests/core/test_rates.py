@@ -18,6 +18,7 @@ from evenhand.core.errors import Parameter
 from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts, group_rates
 from evenhand.core.rates import RATES, WorstRate
+from evenhand.core.targets import Target
 from evenhand.statistics.proportions import wilson_interval
 
 # Group a: 4 TN, 1 FP, 2 FN, 3 TP.  Group b: 3 TN, 3 FP, 2 FN, 2 TP.
@@ -330,6 +331,23 @@ def test_a_ratio_beyond_its_share_of_the_target_counts_as_parity():
     # 36 of 100 against 45 of 100 is 0.8, and half of the target is asked of it
     counts = np.array([[[64.0, 36.0], [0, 0]], [[55.0, 45.0], [0, 0]]])
     assert WorstRate("one", (RATES["selection_rate"],), (0.5,)).ratio(counts) == 1.0
+
+
+@pytest.mark.parametrize("levels", [(0.85, 0.6), (0.6, 0.85), (0.95, 0.55), (0.7, 0.9)])
+def test_a_ratio_of_its_share_of_the_target_is_at_the_target(levels):
+    """The selection rates, or the true positive rates, are just at their own level."""
+    most = max(levels)
+    rates = (RATES["selection_rate"], RATES["true_positive_rate"])
+    target = Target(WorstRate("w", rates, tuple(level / most for level in levels)), most)
+    for n in range(20, 401, 20):
+        selected = round(levels[0] * n / 2), round(levels[1] * n / 2)
+        for counts in (
+            [[[n / 2, 0], [0, n / 2]], [[n - selected[0], 0], [0, selected[0]]]],
+            [[[n, n], [n / 2, n / 2]], [[n, n], [n - selected[1], selected[1]]]],
+        ):
+            value = target.value(counts)
+            each = [part.reached(part.value(counts)) for part in target.components]
+            assert target.reached(value) == all(each), (n, value)
 
 
 def test_metrics_say_what_is_parity():

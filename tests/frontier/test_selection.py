@@ -902,7 +902,9 @@ class TestConfidence:
 def test_too_few_rows_to_hold_out(selection):
     X = np.arange(8.0).reshape(4, 2)
     y, z = ([0, 1, 0, 1], [0, 0, 1, 1]) if selection == "holdout" else ([0, 1, 1, 0], [0, 1, 1, 1])
-    with raises("no_row_to_hold_out", group=0, selection=Parameter("selection", "train")):
+    certified = selection == "certified"
+    otherwise = Parameter("confidence", 0.9) if certified else Parameter("selection", "train")
+    with raises("no_row_to_hold_out", group=0, otherwise=otherwise):
         fit(X, y, z, **REGIMES[selection])
 
 

@@ -203,6 +203,21 @@ def test_counts_of_another_fit_are_refused(certified, tmp_path):
 # ---- words -----------------------------------------------------------------------------------
 
 
+def test_both_verdicts_on_test_rows_are_shown_also_of_a_target_that_is_not_reached(
+    certified, capsys
+):
+    """What the rows show, and what they prove, of the test rows by name."""
+    summary = summarise(moved(certified, 0.99))
+    assert not summary["reached"]["feasible"]
+    # 36 of 40 against 38 of 40: less than 0.99, and no proof of anything.
+    summary["saved"]["counts"]["test"] = [[[4, 36], [0, 0]], [[2, 38], [0, 0]]]
+    _screens.show_point(summary, [])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "On the test rows the ratio is 0.947, below τ = 0.99. Whether τ = 0.99" in shown
+    assert "cannot be told from the test rows: " in shown
+    assert re.search(r" About [\d,]+ test rows at the same rates would tell\.", shown)
+
+
 def test_a_ratio_that_is_unknown_is_not_below_the_target(capsys):
     summary = summarise(trained(table(900), max_iter=20, tau=0.5))
     nobody = np.array(summary["saved"]["counts"]["test"])

@@ -136,9 +136,13 @@ def test_what_has_no_interval():
         ratio_interval(y, y, rate="calibration", **given)
     with raises("confidence_out_of_range"):
         difference_interval(y, y, confidence=95, **given)
+    with raises("confidence_out_of_range"):
+        ratio_interval(y, y, confidence="0.95", **given)
     with raises("bad_sides"):
         ratio_interval(y, y, sides=3, **given)
     # A group without a negative has no false positive rate.
     nothing = {"sensitive_features": [0, 0, 1], "rate": "false_positive_rate"}
     for function in (ratio_interval, difference_interval):
         assert np.isnan(function([1, 0, 1], [1, 1, 1], **nothing)).all()
+        # One group is not compared with any.
+        assert np.isnan(function(y, y, sensitive_features=np.zeros(11))).all()

@@ -380,6 +380,18 @@ class TestPipeline:
                 save_report(model, tmp_path / "other.html", rows, labels)
         assert not (tmp_path / "other.html").exists()
 
+    @pytest.mark.parametrize("known", [False, True])
+    def test_test_rows_of_a_fit_by_person_prove_nothing(self, known, tmp_path):
+        table, y, _ = loans(600, labels=(1, 0))
+        persons = {"persons": np.arange(400) // 2} if known else {}
+        model = fair_pipeline("sex", **QUICK, selection="holdout", random_state=0)
+        model.fit(table[:400], y[:400], **persons)
+        test = {"X_test": table[400:], "y_test": y[400:]}
+        save_report(model, tmp_path / "page.html", table[:400], y[:400], **test)
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert ("cannot be told. Several test rows may be of one person" in page) == known
+        assert ("They take rows for independent draws" in page) == known
+
     def test_report_of_what_has_none(self, tmp_path):
         table, y, _ = loans(labels=(1, 0))
         model = fair_pipeline("sex", tau=0.1, method=QUICK["method"](init="zero")).fit(table, y)

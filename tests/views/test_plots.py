@@ -251,6 +251,9 @@ class TestNotebook:
         sure.fit(X, y, sensitive_features=z)
         assert sure.guarantee_.certified
         assert "in the population with confidence 0.8 by an exact test" in sure._repr_html_()
+        with pytest.warns(FairnessWarning):
+            unsure = sure.at(0.999)
+        assert "✗ NOT certified on the held-out rows<" in unsure._repr_html_()
 
     def test_pipelines_and_boosting_show_the_same(self):
         X, y, z = make_problem()

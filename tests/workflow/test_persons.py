@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from helpers import run, words
 
+from evenhand import Method
 from evenhand.core.errors import InputError
 from evenhand.persist.model_file import load_model
 from evenhand.workflow.train import train
@@ -37,6 +38,20 @@ def test_no_person_is_on_two_sides(tmp_path):
     assert model.held_out_.n_fitted == 280
     names = saved.model[:-1].get_feature_names_out().tolist()
     assert not any("who" in name for name in names)
+
+
+@pytest.mark.parametrize("confidence", [0.9, "certified"])
+def test_for_a_certificate_test_rows_are_drawn_within_groups_alone(confidence):
+    """So that how many of each label are fitted to does not depend on those held back."""
+    table, sizes, positives, quick = frame(each=1), set(), set(), Method(max_iter=5)
+    for seed in range(6):
+        given = {"label": "repaid", "sensitive": ["sex"], "exclude": ["who"], "tau": 0.3}
+        saved = train(table, confidence=confidence, seed=seed, method=quick, **given)
+        counts = np.array(saved.facts["test_counts"][-1])
+        sizes.add(tuple(counts.sum(axis=(1, 2)).tolist()))
+        positives.add(tuple(counts[:, 1].sum(axis=1).tolist()))
+    assert len(sizes) == 1
+    assert (len(positives) > 1) == (confidence == "certified")
 
 
 def test_command(tmp_path):

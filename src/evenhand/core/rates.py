@@ -161,7 +161,10 @@ class WorstRate:
 
     def _ratios(self, counts: ArrayLike) -> FloatArray:
         ratios = np.stack([rate.ratio(counts) for rate in self.components])
-        ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
+        if set(self.shares) != {1.0}:
+            # A ratio of its share of a level is at the level, whatever rounding made of it.
+            shares = np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
+            ratios = np.round(ratios / shares, 15)
         return np.minimum(ratios, 1.0)
 
     def ratio(self, counts: ArrayLike) -> FloatArray:

@@ -40,14 +40,14 @@ def check_fitted(
             raise InputError("no_row_to_fit", what=what, value=values[int(missing[0])])
 
 
-def check_held_out(z: NDArray[np.intp], groups: list[Any]) -> None:
-    """Refuse rows to hold out that lack a group that is compared."""
+def check_held_out(z: NDArray[np.intp], groups: list[Any], otherwise: Parameter) -> None:
+    """Refuse rows to hold out that lack a group that is compared; ``otherwise`` holds none out."""
     missing = np.flatnonzero(np.bincount(z, minlength=len(groups))[: len(groups)] == 0)
     if len(missing):
         raise InputError(
             "no_row_to_hold_out",
             group=groups[int(missing[0])],
-            selection=Parameter("selection", "train"),
+            otherwise=otherwise,
         )
 
 

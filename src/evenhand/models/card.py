@@ -118,8 +118,9 @@ def summary_html(estimator: Any) -> str:
     model = steps[-1] if steps else estimator
     groups = model.groups_.tolist()
     named = "; ".join(map(str, groups[:4])) + ("; …" if len(groups) > 4 else "")
-    mark, words = ("✓", "reached") if model.feasible_ else ("✗", "NOT reached")
     inner = getattr(model, "classifier_", model)
+    missed = "NOT reached" if inner.guarantee_ is None else "NOT certified"
+    mark, words = ("✓", "reached") if model.feasible_ else ("✗", missed)
     targets = _targets(model)
     rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
     known = model.rate_ == model.rate_

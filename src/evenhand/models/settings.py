@@ -146,6 +146,12 @@ class Settings:
         return isinstance(self.confidence, str)
 
     @property
+    def none_held_out(self) -> Parameter:
+        """What to ask for instead, so that no rows are held out."""
+        certified = self.certifies
+        return Parameter("confidence", 0.9) if certified else Parameter("selection", "train")
+
+    @property
     def pools(self) -> bool:
         """Whether other candidates join the solver's; with cuts by group its own are enough."""
         method = self.method

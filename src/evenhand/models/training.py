@@ -408,7 +408,7 @@ def _parts(
             raise InputError("empty_fold", cv=Parameter("cv", settings.cv), n=n)
         check_fitted(rows.z[fitted], rows.y[fitted], names)
         if place != "crossfit":
-            check_held_out(rows.z[held], rows.groups.tolist())
+            check_held_out(rows.z[held], rows.groups.tolist(), settings.none_held_out)
     return parts
 
 
@@ -439,7 +439,7 @@ def _shares(
             if what == "to fit to":
                 check_fitted(z, y, names)
             elif n == 1:
-                check_held_out(z, rows.groups.tolist())
+                check_held_out(z, rows.groups.tolist(), settings.none_held_out)
     return parts
 
 

@@ -27,6 +27,7 @@ Of R rates that must all hold v is the smallest over its share, and m is R K (K 
 """
 
 from itertools import permutations
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,12 @@ PARITY = {"ratio": 1.0, "difference": 0.0}
 def lower_end(target: Target, counts: ArrayLike, error: float) -> float:
     """Give what the target's value is at least, wrong with a probability of ``error``.
 
-    NaN where a group's rate is undefined.
+    NaN where a group's rate is undefined or there is one group only.
     """
     if target.comparison == "ratio":
         return float(exact_bound(counts, target, error))
+    if len(np.asarray(counts)) < 2:
+        return float("nan")
     bounds = [PARITY[target.comparison]]
     for rate in target.rate.components:
         seen = np.transpose(rate.fractions(counts)).tolist()
@@ -71,7 +74,9 @@ def upper_end(target: Target, counts: ArrayLike, error: float, *, less: int = 0)
     """
     difference, parts = target.comparison == "difference", target.rate.components
     j, k = np.nonzero(~np.eye(len(np.asarray(counts)), dtype=bool))
-    error /= (n := max(len(parts) * len(j), 1)) - less * (n == 2)
+    if not len(j):
+        return float("nan")
+    error /= (n := len(parts) * len(j)) - less * (n == 2)
     found = []
     for rate, share in zip(parts, target.rate.shares, strict=True):
         top, bottom = rate.fractions(counts)
@@ -116,7 +121,7 @@ def population_ends(
 
 def check_confidence(confidence: float) -> None:
     """Refuse what is no confidence."""
-    if not 0.5 <= confidence < 1:
+    if not (isinstance(confidence, Real) and 0.5 <= confidence < 1):
         given = Parameter("confidence", confidence)
         raise InputError("confidence_out_of_range", confidence=given)
 
@@ -149,7 +154,8 @@ _DOC = """Exact interval of the {what} in the population; {parity} is parity.
     Returns
     -------
     tuple of (float, float)
-        Lower and upper end, in [0, 1]; NaN if a group has no row that the rate is of.
+        Lower and upper end, in [0, 1]; NaN if a group has no row that the rate is of, or if it is
+        the only one.
 
     Examples
     --------

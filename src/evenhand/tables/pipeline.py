@@ -123,6 +123,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
             raise InputError("labels_of_other_rows", n=len(kept), n_labels=len(y))
         X, y = X.take(kept), y[kept]
         self.n_dropped_ = int((~kept).sum())
+        self.by_person_ = params.get("persons", params.get("classifier__persons")) is not None
         for name in {"sample_weight", "persons"} & set(params):
             given = params.pop(name)
             params[f"classifier__{name}"] = None if given is None else np.asarray(given)[kept]

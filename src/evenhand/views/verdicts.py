@@ -24,7 +24,8 @@ def population_sentence(
 
     ``verdict`` are plain values of :class:`~evenhand.statistics.verdicts.Verdict`, ``name`` is that
     of the value, if not the comparison's, and ``who`` are the population, if not all. Where groups
-    are left out of the comparison, ``verdict["groups"]`` is ``"compared"``.
+    are left out of the comparison, ``verdict["groups"]`` is ``"compared"``; ``verdict["rows"]`` are
+    the rows that it rests on, if not all of the table.
     """
     if verdict is None or verdict["rule"] == "cannot be judged":
         return ""
@@ -35,19 +36,20 @@ def population_sentence(
     ends = {HOLDS: f"{low} or {words.better}", FAILS: f"{high} or {words.worse}"}
     goal, who, sure = words.goal(level), who or "in the population", _sure(verdict)
     whose = " for the groups compared" * (verdict.get("groups") == "compared")
-    name = name or words.name
+    rows, name = verdict.get("rows"), name or words.name
+    these = f"the {rows}" if rows else "these rows"
     if found in ends:
         return (
             f"{who[0].upper()}{who[1:]} {goal} {found}{whose}: the {name} is {ends[found]}, "
             f"with {sure}."
         )
     text = (
-        f"Whether {goal} holds{whose} {who} cannot be told from these rows: the {name} is "
+        f"Whether {goal} holds{whose} {who} cannot be told from {these}: the {name} is "
         f"{ends[HOLDS]}, and {ends[FAILS]}, each with {sure}."
     )
     needed = verdict["rows_needed"]
     if needed is not None:
-        text += f" About {thousands(needed)} rows at the same rates would tell."
+        text += f" About {thousands(needed)} {rows or 'rows'} at the same rates would tell."
     return text
 
 

@@ -25,7 +25,8 @@ class TrainSettings:
         Sensitive columns; several are crossed.
     test_size : float, default=0.3
         Share of the rows that is held back as a test; 0 for none. In memory it is drawn within each
-        label of each group, with Dask each row is drawn by itself.
+        label of each group, for a certificate within each group; with Dask each row is drawn by
+        itself.
     favourable : str, optional
         The favourable label; by default the larger of 0/1, -1/1 or false/true, and each of more
         than two. Of another pair it is never guessed.

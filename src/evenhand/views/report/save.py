@@ -46,7 +46,8 @@ def save_report(
     X, y : table and array-like of shape (n_rows,)
         What the pipeline was fitted to, without weights.
     X_test, y_test : table and array-like of shape (n_rows,), optional
-        Rows to test on.
+        Rows to test on, none of which the pipeline was fitted to. Of a pipeline fitted with
+        ``persons`` nothing exact is said of the population, because several may be of one person.
     title : str, default="table"
         What to call the table.
     label : str, optional
@@ -93,6 +94,7 @@ def save_report(
         "rows_dropped": [d for d in dropped if d["n"]],
         "test_title": "the test table",
         "fingerprint": fingerprint(X),
+        "person": "persons" if getattr(model, "by_person_", False) else None,
         "seed": seed if isinstance(seed, int) else 0,
         "command": "",
     }

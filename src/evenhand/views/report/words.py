@@ -34,6 +34,11 @@ def how_chosen(summary: dict[str, Any]) -> str:
     return str(asked["selection"])
 
 
+def not_reached(summary: dict[str, Any]) -> str:
+    """Say in two words that a target is missed, or that no test could show that it is not."""
+    return "not certified" if summary["asked"]["confidence"] == "certified" else "not reached"
+
+
 def sure_words(summary: dict[str, Any]) -> str:
     """Say how sure a target is, behind a verdict."""
     asked = summary["asked"]
@@ -164,7 +169,7 @@ def reached_sentences(
     """
     got, words, tau = summary["reached"], words_of(summary), summary["tau"]
     rate, where = got["rate"], got["where"]
-    start = "Reached" if got["feasible"] else "Not reached"
+    start = "Reached" if got["feasible"] else not_reached(summary).capitalize()
     if got["feasible"] and summary.get("unlabelled"):
         start += f" among rows that have a {quoted(summary['asked']['label'])}"
     unsure = how_chosen(summary) == "unsure" and rate is not None and got.get("bound") is not None
@@ -197,7 +202,8 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
         return "warn", "Reached among rows with a label, missed over all rows"
     if feasible and unknown_over_all(summary):
         return "warn", "Reached among rows with a label, cannot be judged over all rows"
-    badge = "Target reached" if feasible else "Target not reached"
+    missed = f"Target {not_reached(summary)}"
+    badge = "Target reached" if feasible else missed
     badge += ", with a certificate" * (feasible and summary["asked"]["confidence"] == "certified")
     badge += sure_words(summary) if unsure else ""
     state = "ok" if feasible else "bad"
@@ -206,7 +212,7 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
     elif test["ratio"] is None:
         state, badge = ("warn", f"{badge} {where}") if feasible else (state, badge)
     elif test["reached"] and not feasible:
-        state, badge = "warn", badge if unsure else f"Target not reached {where}"
+        state, badge = "warn", badge if unsure else f"{missed} {where}"
     elif feasible and not test["reached"]:
         state, badge = "warn", f"Reached {where}, missed on the test rows"
     if feasible and summary.get("unlabelled"):

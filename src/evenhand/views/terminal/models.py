@@ -21,6 +21,7 @@ from evenhand.views.report.left_out import (
 from evenhand.views.report.words import (
     again_sentence,
     constant_sentence,
+    not_reached,
     rate_titles,
     small_groups_sentence,
     test_population,
@@ -255,19 +256,21 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
         for what, ratio, target in zip(named, ratios, targets, strict=True)
         if ratio == ratio and not target.reached(ratio)
     ]
-    if below and summary["reached"]["feasible"]:
+    if below:
         advice = (
-            "The certificate is for the population that the rows were drawn from; a sample of it "
-            "may be on the other side."
+            ""
+            if not summary["reached"]["feasible"]
+            else " The certificate is for the population that the rows were drawn from; a sample "
+            "of it may be on the other side."
             if summary["asked"]["confidence"] == "certified"
-            else f"Test rows are a sample themselves: a {words.name} that holds in the population "
+            else f" Test rows are a sample themselves: a {words.name} that holds in the population "
             f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else f"{screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
+            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
             f"{words.symbol} that holds on new rows."
         )
-        screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
-    elif not below and not unknown:
+        screen.say(f"On the test rows {', and '.join(below)}.{advice}", "yellow")
+    elif not unknown:
         met = " and ".join(dict.fromkeys(words.goal(target.level) for target in targets))
         screen.say(f"On the test rows {met} {'are' if ' and ' in met else 'is'} met.", "green")
     population, found = test_population(summary)
@@ -352,7 +355,7 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     least, best = min(accuracies), max(accuracies)
     for tau, is_saved, accuracy, ratios in rows:
         mark = " ◀ saved" if is_saved else ""
-        mark += ", not reached" * (is_saved and not summary["reached"]["feasible"])
+        mark += f", {not_reached(summary)}" * (is_saved and not summary["reached"]["feasible"])
         share = (accuracy - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
         taus = [tau] if alike else [tau * t / target.level for _, t in _notion_taus(summary)]
