@@ -741,6 +741,29 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
     assert (tmp_path / "toy.csv").read_text() == before
 
 
+def test_a_worker_that_is_replaced_is_no_news(tmp_path, monkeypatch, toy):
+    def run(x, seed):
+        warnings.warn("A worker stopped while some jobs were given to the executor.", stacklevel=1)
+        return [{"y": x}]
+
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": replace(toy[0], run=run)})
+    (verdict,) = reproduce(out=tmp_path, quick=True, n_jobs=1)  # other warnings are errors in tests
+    assert verdict.verdict == "holds"
+
+
+def test_captions_are_no_criteria(monkeypatch):
+    texts, before = claims_texts(), criteria_hash()
+    changed = {name: {**text} for name, text in texts.items()}
+    monkeypatch.setattr("evenhand.paper.experiments._claims.claims_texts", lambda: changed)
+    changed["noise"]["caption"] = changed["page"]["introduction"] = "Another."
+    assert criteria_hash() == before
+    changed["noise"]["choices"] = []
+    assert criteria_hash() != before
+    changed["noise"]["choices"] = texts["noise"]["choices"]
+    changed["page"]["centre"] = "Elsewhere."
+    assert criteria_hash() != before
+
+
 def test_what_a_cell_is_called_does_not_depend_on_the_process():
     code = (
         "import json; from evenhand.paper.experiments._runner import code_hashes;"
