@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import raises
+from helpers import raises, words
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -739,6 +739,9 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
     with raises("other_kind_of_run", folder=str(tmp_path), earlier="full", kind="quick"):
         reproduce(out=tmp_path, quick=True, n_jobs=1)
     assert (tmp_path / "toy.csv").read_text() == before
+    done = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert words(done.stderr).endswith("another folder with --out. ")
 
 
 def test_a_worker_that_is_replaced_is_no_news(tmp_path, monkeypatch, toy):
