@@ -558,6 +558,35 @@ def test_pictures_are_drawn_from_any_table(name, tmp_path):
     figure.savefig(tmp_path / "a.png")
 
 
+def seeds(*tables):
+    return pd.concat(table.assign(seed=seed) for seed, table in enumerate(tables))
+
+
+@pytest.mark.parametrize(
+    ("name", "claims", "table"),
+    [
+        ("alone", ("With the regulariser",), seeds(alone(0.95, 0.5), alone(0.7, 0.5))),
+        ("exponents", ("The exponent",), seeds(powers(0.001), powers(0.04), powers(0.001))),
+        ("noise", ("The noise column's weight",), seeds(weights(1.0), weights(1.0), weights(-1.0))),
+    ],
+)
+def test_a_verdict_does_not_hang_on_one_seed(name, claims, table):
+    judged_ones = [c for c in EXPERIMENTS[name].claims if c.statement.startswith(claims)]
+    assert len(judged_ones) == 2
+    for claim in judged_ones:
+        found = judge(claim, name, table)
+        assert found.verdict == UNDECIDED
+        assert " ± " in found.measured(CORRECTED)
+
+
+def test_ranges_over_exponents_are_between_the_ends_of_the_mean_curve():
+    claim = EXPERIMENTS["exponents"].claims[0]
+    # single seeds rise and fall by more than their mean
+    table = seeds(powers(0.1), powers(-0.1), powers(0.012))
+    found = judge(claim, "exponents", table).findings[Variant(CORRECTED)]
+    assert "AGD accuracy +0.004 ± 0.090" in found.value
+
+
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
     claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
     table = with_peers(curve(0.8, 0.95), peers_of(0.9, 0.8))
