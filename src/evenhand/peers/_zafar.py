@@ -227,7 +227,8 @@ class ZafarClassifier(LinearPeer):
         paper's experiments: 1 is then no constraint. Costs one more solve.
     gamma : float, default=0.1
         How much more loss is allowed, relative to the least, in ``mode="accuracy"``, or for each
-        row, in ``mode="persons"``. Of several solutions the one of least loss is taken.
+        row, in ``mode="persons"``. Where a covariance of 0 is within that, the weights of least
+        loss that have it are taken.
     kept_group : optional
         In ``mode="persons"``, a value of ``groups_``; None: nobody's answer is kept.
     l2, solver
