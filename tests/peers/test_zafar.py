@@ -177,6 +177,8 @@ def test_a_group_keeps_its_favourable_answers_at_a_price():
     )
     assert path[0].loss_ == pytest.approx(free.loss_, abs=1e-5)
     np.testing.assert_allclose(weights(path[1]), weights(nobody), atol=1e-5)
+    with raises("kept_group_of_mode", kept_group=Parameter("kept_group", 1)):
+        ZafarClassifier(kept_group=1).fit(X, y, sensitive_features=z)
 
 
 def test_several_attributes_each_have_their_bound():

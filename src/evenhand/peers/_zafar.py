@@ -305,6 +305,9 @@ class ZafarClassifier(LinearPeer):
         return bounds
 
     def _fit(self, rows: CodedRows, problem: LogisticProgram | None = None) -> None:
+        if self.kept_group is not None and self.mode != "persons":
+            given = {name: Parameter(name, getattr(self, name)) for name in ("kept_group", "mode")}
+            raise InputError("kept_group_of_mode", **given)
         problem = problem or LogisticProgram(rows, self.l2, self.solver, self._member)
         if self.mode == "fairness":
             bounds = self._bounds()
