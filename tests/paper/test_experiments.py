@@ -12,7 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import raises
+from helpers import raises, words
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -558,6 +558,35 @@ def test_pictures_are_drawn_from_any_table(name, tmp_path):
     figure.savefig(tmp_path / "a.png")
 
 
+def seeds(*tables):
+    return pd.concat(table.assign(seed=seed) for seed, table in enumerate(tables))
+
+
+@pytest.mark.parametrize(
+    ("name", "claims", "table"),
+    [
+        ("alone", ("With the regulariser",), seeds(alone(0.95, 0.5), alone(0.7, 0.5))),
+        ("exponents", ("The exponent",), seeds(powers(0.001), powers(0.04), powers(0.001))),
+        ("noise", ("The noise column's weight",), seeds(weights(1.0), weights(1.0), weights(-1.0))),
+    ],
+)
+def test_a_verdict_does_not_hang_on_one_seed(name, claims, table):
+    judged_ones = [c for c in EXPERIMENTS[name].claims if c.statement.startswith(claims)]
+    assert len(judged_ones) == 2
+    for claim in judged_ones:
+        found = judge(claim, name, table)
+        assert found.verdict == UNDECIDED
+        assert " ± " in found.measured(CORRECTED)
+
+
+def test_ranges_over_exponents_are_between_the_ends_of_the_mean_curve():
+    claim = EXPERIMENTS["exponents"].claims[0]
+    # single seeds rise and fall by more than their mean
+    table = seeds(powers(0.1), powers(-0.1), powers(0.012))
+    found = judge(claim, "exponents", table).findings[Variant(CORRECTED)]
+    assert "AGD accuracy +0.004 ± 0.090" in found.value
+
+
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
     claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
     table = with_peers(curve(0.8, 0.95), peers_of(0.9, 0.8))
@@ -739,6 +768,32 @@ def test_quick_and_full_runs_have_their_own_folders(tmp_path, monkeypatch, toy):
     with raises("other_kind_of_run", folder=str(tmp_path), earlier="full", kind="quick"):
         reproduce(out=tmp_path, quick=True, n_jobs=1)
     assert (tmp_path / "toy.csv").read_text() == before
+    done = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert words(done.stderr).endswith("another folder with --out. ")
+
+
+def test_a_worker_that_is_replaced_is_no_news(tmp_path, monkeypatch, toy):
+    def run(x, seed):
+        warnings.warn("A worker stopped while some jobs were given to the executor.", stacklevel=1)
+        return [{"y": x}]
+
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": replace(toy[0], run=run)})
+    (verdict,) = reproduce(out=tmp_path, quick=True, n_jobs=1)  # other warnings are errors in tests
+    assert verdict.verdict == "holds"
+
+
+def test_captions_are_no_criteria(monkeypatch):
+    texts, before = claims_texts(), criteria_hash()
+    changed = {name: {**text} for name, text in texts.items()}
+    monkeypatch.setattr("evenhand.paper.experiments._claims.claims_texts", lambda: changed)
+    changed["noise"]["caption"] = changed["page"]["introduction"] = "Another."
+    assert criteria_hash() == before
+    changed["noise"]["choices"] = []
+    assert criteria_hash() != before
+    changed["noise"]["choices"] = texts["noise"]["choices"]
+    changed["page"]["centre"] = "Elsewhere."
+    assert criteria_hash() != before
 
 
 def test_what_a_cell_is_called_does_not_depend_on_the_process():

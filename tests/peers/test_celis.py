@@ -1,5 +1,6 @@
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
+from evenhand import FairnessWarning
 from evenhand.core.errors import Parameter
 from evenhand.core.metrics import false_discovery_rate_ratio, group_counts, statistical_rate
 from evenhand.core.rates import RATES
@@ -368,7 +370,9 @@ def gaussian_rows(n=400, seed=0):
 def shipped_model(notion="statistical_parity", tau=0.8):
     X, y, z = gaussian_rows()
     model = CelisClassifier.shipped(notion, tau, random_state=0)
-    return model.fit(X, y, sensitive_features=z), X, y, z
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        return model.fit(X, y, sensitive_features=z), X, y, z
 
 
 def densities(X, y, z, at):
@@ -437,6 +441,7 @@ def test_the_shipped_search_is_the_published_one(notion):
     np.testing.assert_allclose(at @ found[0], at[:, 1] + at[:, 3] + m @ slopes, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
 @pytest.mark.parametrize("notion", ["statistical_parity", "false_discovery"])
 def test_the_shipped_answer_predicts_what_it_was_measured_by(notion):
     model, X, y, z = shipped_model(notion)
@@ -446,6 +451,21 @@ def test_the_shipped_answer_predicts_what_it_was_measured_by(notion):
     assert model.rate_ >= 0.6
     assert model.at(0.95).rate_ >= 0.75
     assert model.feasible_ == (model.rate_ >= 0.8)
+
+
+def test_the_shipped_search_says_that_its_slack_misses_the_target(monkeypatch):
+    X, y, z = gaussian_rows()
+    model = CelisClassifier.shipped("statistical_parity", 1.0, random_state=0)
+    with warns("shipped_slack", tau=Parameter("tau", 1.0), slack=0.2) as caught:
+        model.fit(X, y, sensitive_features=z)
+    assert not model.feasible_
+    told = [str(w.message) for w in caught]
+    assert any(f"a rate of {model.rate_:.6g}." in sentence for sentence in told)
+    # Without a rule the plain one is kept, which finds none of a few.
+    monkeypatch.setattr("evenhand.peers._celis.combinations", lambda *given: [])
+    with warns("shipped_slack", rate="no defined rate"):
+        model.fit(X, np.arange(len(y)) % 50 == 0, sensitive_features=z)
+    assert not model.predict(X).any()
 
 
 def test_the_shipped_search_knows_two_rates():

@@ -177,6 +177,8 @@ def test_a_group_keeps_its_favourable_answers_at_a_price():
     )
     assert path[0].loss_ == pytest.approx(free.loss_, abs=1e-5)
     np.testing.assert_allclose(weights(path[1]), weights(nobody), atol=1e-5)
+    with raises("kept_group_of_mode", kept_group=Parameter("kept_group", 1)):
+        ZafarClassifier(kept_group=1).fit(X, y, sensitive_features=z)
 
 
 def test_several_attributes_each_have_their_bound():
@@ -213,8 +215,24 @@ def test_several_attributes_each_have_their_bound():
     assert half.attributes_ == ["0=m", "1=mid", "1=old", "1=young"]
     with raises("bounds_of_attributes", attributes="'sex=m', 'age=mid', 'age=old', 'age=young'"):
         ZafarClassifier(covariance_bound=[0.1, 0.2]).fit(X, y, sensitive_features=columns)
-    with raises("bounds_of_attributes"):
-        ZafarClassifier(covariance_bound=[0, 0, 0, -1]).fit(X, y, sensitive_features=columns)
+    wrong = ([0, 0, 0, -1], [0, 0, 0, np.nan], [0, 0, 0, np.inf], ["a", "b", "c", "d"], [[0.1]])
+    for bounds in (*wrong, {"sex=m": 0.1}, []):
+        model = ZafarClassifier(covariance_bound=bounds)
+        with raises("bounds_of_attributes", bound=Parameter("covariance_bound", bounds)):
+            model.fit(X, y, sensitive_features=columns)
+
+
+def test_columns_of_one_name_are_two_attributes():
+    X, y, z = make_problem()
+    other = (X[:, 1] > 0).astype(int)
+    named, alike = (
+        ZafarClassifier(covariance_bound=[0.05, 0.1], l2=L2).fit(
+            X, y, sensitive_features=pd.DataFrame(np.column_stack([z, other]), columns=names)
+        )
+        for names in (["a", "b"], ["a", "a"])
+    )
+    np.testing.assert_array_equal(weights(named), weights(alike))
+    assert alike.attributes_ == ["a=1", "a=1"]
 
 
 def test_two_binary_attributes_are_two_columns_in_any_order():

@@ -10,8 +10,8 @@ from evenhand.core.errors import Message, Parameter
 NAMES = (
     *("bins", "confidence", "delimiter", "delta", "demo", "encoding", "exclude", "favourable"),
     *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
-    *("missing_groups", "na", "notion", "person", "prediction", "privileged", "seed", "selection"),
-    *("sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
+    *("missing_groups", "na", "notion", "out", "person", "prediction", "privileged", "seed"),
+    *("selection", "sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "kinds": "--kind",

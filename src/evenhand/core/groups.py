@@ -101,8 +101,8 @@ def crossed(values: Any, name: str, between: str = CROSS) -> pd.Series:
         values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
     if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
         return as_series(values, name)
-    for column in values.columns:
-        check_missing(values[column], name, MISSING_GROUP, column=column)
+    for column, of_rows in values.items():
+        check_missing(of_rows, name, MISSING_GROUP, column=column)
     text = [_plain(values.iloc[:, j].astype(str), between) for j in range(values.shape[1])]
     joined = text[0].str.cat(text[1:], sep=between)
     return joined.rename(between.join(map(str, values.columns)))

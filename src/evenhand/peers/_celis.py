@@ -15,6 +15,7 @@ from evenhand._sklearn import HasMethods, Interval, StrOptions
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.rates import overall_accuracy
 from evenhand.models.inputs import CodedRows, merge_alike
+from evenhand.models.settings import FairnessWarning, warn
 from evenhand.peers._base import CONSTRAINTS, SINGLE_RATES, FloatArray, ScorePeer, TargetPeer
 from evenhand.peers._celis_game import Game, cell_counts
 from evenhand.peers._celis_shipped import SLACK, JointGaussian, combinations
@@ -67,8 +68,9 @@ class CelisClassifier(TargetPeer, ScorePeer):
         Multinomial logistic regression by default.
     search : {"planes", "shipped"}, default="planes"
         ``"shipped"`` estimates and searches as AIF360's ``MetaFairClassifier`` does, for the
-        selection and the false discovery rate: ``epsilon`` and ``estimator`` are ignored, and the
-        answer is the most accurate rule whose ratio reaches ``tau`` − 0.2.
+        selection and the false discovery rate: ``epsilon``, ``estimator`` and ``min_share`` are
+        ignored, and the answer is the most accurate rule whose ratio reaches ``tau`` − 0.2, or, if
+        none does, the plain one: where P[Y = 1 | x] is above one half.
     min_share : float, default=0.01
         A rule counts only if every group has between this share and 1 − this share of predicted
         positives, and some of both.
@@ -163,7 +165,12 @@ class CelisClassifier(TargetPeer, ScorePeer):
     def _settle(self) -> None:
         if self.search == "planes":
             return super()._settle()
-        return self._choose_shipped()
+        self._choose_shipped()
+        if not self.feasible_:
+            rate = "no defined rate" if np.isnan(self.rate_) else f"a rate of {self.rate_:.6g}"
+            about = {"tau": Parameter("tau", self.tau), "notion": self.notion, "rate": rate}
+            search = Parameter("search", self.search)
+            warn(FairnessWarning("shipped_slack", **about, search=search, slack=SLACK))
 
     def _choose_shipped(self) -> None:
         """Take the most accurate rule whose measured ratio reaches τ less a slack, if one does."""

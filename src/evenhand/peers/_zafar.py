@@ -173,7 +173,10 @@ def _attributes(sensitive_features: Any, groups: Any) -> tuple[list[Any], FloatA
         group = pd.Index(crossed(values, "sensitive_features"))
         table = pd.DataFrame(values).astype(str).set_axis(group)
         table = table[~group.duplicated()].loc[groups.tolist()]
-        columns = [pd.get_dummies(table[c], prefix=str(c), prefix_sep="=") for c in table]
+        columns = [
+            pd.get_dummies(column, prefix=str(name), prefix_sep="=")
+            for name, column in table.items()
+        ]
     shown = pd.concat([c.iloc[:, int(c.shape[1] == 2) :] for c in columns], axis=1)
     return shown.columns.tolist(), shown.to_numpy(np.float64)
 
@@ -224,7 +227,8 @@ class ZafarClassifier(LinearPeer):
         paper's experiments: 1 is then no constraint. Costs one more solve.
     gamma : float, default=0.1
         How much more loss is allowed, relative to the least, in ``mode="accuracy"``, or for each
-        row, in ``mode="persons"``. Of several solutions the one of least loss is taken.
+        row, in ``mode="persons"``. Where a covariance of 0 is within that, the weights of least
+        loss that have it are taken.
     kept_group : optional
         In ``mode="persons"``, a value of ``groups_``; None: nobody's answer is kept.
     l2, solver
@@ -285,20 +289,28 @@ class ZafarClassifier(LinearPeer):
         self.attributes_, self._member = _attributes(sensitive_features, self.groups_)
         return rows
 
+    def _bounds(self) -> FloatArray:
+        """Give one bound, or one for each attribute."""
+        try:
+            bounds = np.atleast_1d(np.asarray(self.covariance_bound, dtype=np.float64))
+        except (TypeError, ValueError):
+            bounds = np.array([np.nan])
+        proper = bounds.ndim == 1 and len(bounds) in (1, len(self.attributes_))
+        if not (proper and ((bounds >= 0) & (bounds < np.inf)).all()):
+            raise InputError(
+                "bounds_of_attributes",
+                bound=Parameter("covariance_bound", self.covariance_bound),
+                attributes=listed(self.attributes_),
+            )
+        return bounds
+
     def _fit(self, rows: CodedRows, problem: LogisticProgram | None = None) -> None:
+        if self.kept_group is not None and self.mode != "persons":
+            given = {name: Parameter(name, getattr(self, name)) for name in ("kept_group", "mode")}
+            raise InputError("kept_group_of_mode", **given)
         problem = problem or LogisticProgram(rows, self.l2, self.solver, self._member)
         if self.mode == "fairness":
-            bounds = np.atleast_1d(np.asarray(self.covariance_bound, dtype=np.float64))
-            if (
-                bounds.shape[1:]
-                or len(bounds) not in (1, len(self.attributes_))
-                or bounds.min() < 0
-            ):
-                raise InputError(
-                    "bounds_of_attributes",
-                    bound=Parameter("covariance_bound", self.covariance_bound),
-                    attributes=listed(self.attributes_),
-                )
+            bounds = self._bounds()
             if self.relative and bounds.any():
                 bounds = bounds * np.abs(problem.covariance(problem.optimum))
             w, self.bound_ = problem.fair(bounds), _plain(bounds)

@@ -165,8 +165,11 @@ def claims_texts() -> dict[str, Any]:
 
 
 def criteria_hash() -> str:
-    """Fingerprint of all statements and criteria, which a page of verdicts carries."""
-    text = json.dumps(claims_texts(), sort_keys=True)
+    """Fingerprint of all statements, criteria and choices, which a page of verdicts carries."""
+    shown = ("introduction", "title", "caption")
+    texts = claims_texts().items()
+    kept = {name: {k: v for k, v in text.items() if k not in shown} for name, text in texts}
+    text = json.dumps(kept, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,5 +1,6 @@
 """All experiments, and one function that runs and judges them."""
 
+import warnings
 from collections.abc import Iterable
 from importlib.util import find_spec
 from os import PathLike
@@ -122,7 +123,9 @@ def reproduce(
     (folder / "cells").mkdir(parents=True, exist_ok=True)
     _check_kind(folder, quick)
     total = sum(len(experiment.cells(quick)) for experiment in chosen)
-    with job_bar(verbose, total) as advance:
+    with job_bar(verbose, total) as advance, warnings.catch_warnings():
+        # joblib's word for a worker that it replaces, as it does when one's memory has grown
+        warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
         run = run_experiments(chosen, folder, quick=quick, n_jobs=n_jobs, advance=advance)
         tables = {experiment.name: table for experiment, table in run}
     for name, experiment in EXPERIMENTS.items():

@@ -7,7 +7,14 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from evenhand.paper.experiments import lab
-from evenhand.paper.experiments._claims import Finding, Rows, experiment
+from evenhand.paper.experiments._claims import (
+    UNDECIDED,
+    Finding,
+    Rows,
+    against_spread,
+    experiment,
+    with_spread,
+)
 from evenhand.paper.experiments._draw import draw_over_rho
 
 RATIOS = {"w_η / max w": "printed_ratio", "w_η / max |w|": "absolute_ratio"}
@@ -39,12 +46,14 @@ def run(rho: float, seed: int) -> Rows:
 
 def _grows(table: pd.DataFrame, *, column: str, size: bool = False) -> Finding:
     ratio = table[column].abs() if size else table[column]
-    by_rho = ratio.groupby(table["rho"]).mean()
-    if len(by_rho) < 4 or by_rho.isna().any():
+    by_seed = ratio.groupby([table["rho"], table["seed"]]).mean().unstack()
+    if len(by_seed) < 4 or by_seed.isna().any(axis=None):
         return Finding("too few correlations", None)
-    order = float(spearmanr(by_rho.index, by_rho).statistic)
+    orders = by_seed.apply(lambda each: spearmanr(by_seed.index, each).statistic).to_frame().T
+    by_rho = by_seed.mean(axis=1)
     ends = f"{by_rho.iloc[0]:.2f} at ρ = {by_rho.index[0]:g}, {by_rho.iloc[-1]:.2f} at the last"
-    return Finding(f"rank correlation {order:+.2f}; {ends}", order >= 0.8)
+    text = f"rank correlation {with_spread(orders)}; {ends}"
+    return Finding(text, against_spread(orders - 0.8), UNDECIDED)
 
 
 def _larger(table: pd.DataFrame) -> Finding:

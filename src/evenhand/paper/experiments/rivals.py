@@ -207,9 +207,11 @@ def _higher_ratio(table: pd.DataFrame) -> Finding:
     best = pd.DataFrame(rates).max(axis=1).fillna(0.0)
     here = _of_rho(table, "bound") >= TAU
     if not here.any():
-        return Finding("τ is out of reach at every ρ", None, OPEN)
+        return Finding("the bound is below τ at every ρ", None, OPEN)
     above = (ours > best)[here]
-    text = f"{above.sum()} of {len(above)} ρ where τ is in reach; mean {ours[here].mean():.2f}, "
+    text = (
+        f"{above.sum()} of {len(above)} ρ where the bound allows τ; mean {ours[here].mean():.2f}, "
+    )
     return Finding(f"{text}best of others {best[here].mean():.2f}", bool(above.mean() > 0.5))
 
 
