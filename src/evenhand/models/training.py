@@ -192,8 +192,8 @@ def learn(
     oracle = make_oracle(fitted, settings)
     if names is not None and oracle.metric is None:
         check_scales(oracle.column_scale, names, "" if settings.method.plain else OTHER_METRIC)
-    elif names is not None:
-        check_digits(oracle.rows, names)
+    elif names is not None and oracle.metric is not None:
+        check_digits(oracle.rows, oracle.metric.unused, names)
     target = Target(oracle.notion.rate, float(np.max(settings.tau)))
     run = _explore(oracle, settings, fitted)
     trouble, held_out = run.trouble, None
