@@ -144,7 +144,6 @@ def test_by_default_units_and_shifts_change_nothing(seed, n, d, data):
         np.testing.assert_allclose(answers(model), answers(expected), atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:55 columns for 700 rows")
 @pytest.mark.parametrize("load", [load_german, partial(load_adult, "coarse")])
 def test_raw_tables_are_fitted_as_standardised_ones(load):
     split = encoded_split(load(), random_state=0)
