@@ -166,6 +166,18 @@ def test_float32_columns_of_too_few_digits_are_named():
 
 
 @pytest.mark.parametrize("metric", ["whitened", "scaled"])
+def test_columns_taken_for_constants_are_named(metric):
+    X, y, z = make_problem(2000)
+    X[:, 1] = 1e9 + X[:, 1]
+    X[:, 2] = 0.3
+    X[::2, 2] = 0.1 + 0.2  # the same but for rounding
+    X[:, 3] = 1e5 + X[:, 3]
+    with warns("taken_for_constant", columns=[1]):
+        model = fair(tau=0.1, metric=metric).fit(X, y, sensitive_features=z)
+    np.testing.assert_array_equal(model.coef_[0, :4] == 0, [False, True, True, False])
+
+
+@pytest.mark.parametrize("metric", ["whitened", "scaled"])
 @pytest.mark.parametrize("engine", ["numpy", "csr", "torch"])
 def test_years_in_float32_are_not_lost(engine, metric):
     """The sums of squares of float32 have no digit of a deviation of 1 beside a mean of 2020."""

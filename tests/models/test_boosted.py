@@ -636,6 +636,17 @@ class TestBadInput:
             fit(X, y, z).predict(X[:, :3])
 
 
+def test_whole_numbers_with_gaps_are_numbers(data):
+    X, y, z = data
+    X = np.round(3 * X)
+    X[::9, 1] = np.nan
+    expected = fit(X, y, z)
+    found = fit(pd.DataFrame(X).astype("Int64"), y, z)
+    np.testing.assert_array_equal(found.columns_, expected.columns_)
+    new = pd.DataFrame(X[:50]).astype("Int64")
+    np.testing.assert_array_equal(found.predict_proba(new), expected.predict_proba(X[:50]))
+
+
 def test_any_classifier_may_be_the_booster(data):
     booster = CalibratedClassifierCV(LinearSVC(), cv=2)
     assert fit(*data, booster=booster).score(*data[:2]) > 0.6

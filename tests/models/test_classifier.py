@@ -855,3 +855,21 @@ def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
         strict = model.at(0.97)
     assert strict.feasible_
     assert strict.accuracy_ < (y == 0).mean()
+
+
+def test_a_margin_that_leaves_out_the_many_columns_is_named():
+    """In 200 columns a fit undoes what differs on its rows, and not what differs on others."""
+    rng, d = np.random.default_rng(0), 200
+    z = rng.integers(0, 2, 21_000)
+    X = rng.standard_normal((len(z), d)) - 0.05 * z[:, None] * (np.arange(d) < 100)
+    y = (X[:, :100].sum(axis=1) / 10 + rng.logistic(size=len(z)) > 0).astype(int)
+    rows, others = slice(None, 1000), slice(1000, None)
+    with warns("many_columns", n_columns=d, n_rows=1000, crossfit=("selection", "crossfit")):
+        model = fair(tau=0.9).fit(X[rows], y[rows], sensitive_features=z[rows])
+    predicted = model.predict(X[others])
+    assert statistical_rate(y[others], predicted, sensitive_features=z[others]) < 0.9
+    for params in ({"selection": "crossfit", "cv": 2}, {"confidence": None}):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".* columns for ")
+            warnings.filterwarnings("ignore", category=FairnessWarning)
+            fair(tau=0.9, **params).fit(X[rows], y[rows], sensitive_features=z[rows])

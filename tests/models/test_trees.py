@@ -66,6 +66,26 @@ def test_another_missing_value_than_nan_is_not_in_the_trees():
     assert forest_of(make(n_estimators=3, n_jobs=1).fit(X, y)) is not None
 
 
+@pytest.mark.parametrize("labels", [2, 3])
+def test_trees_of_one_round_stop_together(labels):
+    X, y, new = data(labels)
+    make = pytest.importorskip("xgboost").XGBClassifier
+    model = make(
+        n_estimators=40, num_parallel_tree=3, subsample=0.5, early_stopping_rounds=2, n_jobs=1
+    )
+    model.fit(X[:600], y[:600], eval_set=[(X[600:], y[600:])], verbose=False)
+    assert model.best_iteration < model.get_booster().num_boosted_rounds() - 1
+    found = forest_of(model).predict_proba(new)
+    np.testing.assert_allclose(found, model.predict_proba(new), atol=1e-6)
+
+
+def test_leaves_of_several_values_are_not_read():
+    X, y, _ = data(3)
+    make = pytest.importorskip("xgboost").XGBClassifier
+    model = make(n_estimators=3, multi_strategy="multi_output_tree", tree_method="hist", n_jobs=1)
+    assert forest_of(model.fit(X, y)) is None
+
+
 def test_compiled_and_plain_walks_are_the_same():
     X, y, new = data(3)
     forest = forest_of(scikit_learn(X, y)[0], 12)

@@ -243,6 +243,25 @@ def test_promise_is_for_the_chosen_target(selection):
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
 
+@pytest.mark.parametrize(
+    ("too_sure", "words"),
+    [
+        (None, ""),
+        (
+            "columns",
+            "the probability can be lower: there are so many inputs for so few training rows",
+        ),
+        ("boosted", "the probability can be lower: a new row is answered by the mean of several"),
+    ],
+)
+def test_what_a_margin_leaves_out_is_said(too_sure, words):
+    summary = made_up() | {"too_sure": too_sure}
+    summary["asked"] |= {"confidence": 0.9, "selection": "train"}
+    text = Page(render(summary)).text
+    assert words in text
+    assert ("Here the probability" in text) == bool(words)
+
+
 def test_without_a_certificate_nothing_is_promised():
     summary = made_up()
     summary["asked"] |= {"confidence": "certified", "delta": 0.05}

@@ -52,6 +52,7 @@ def test_file_page_and_card(saved, tmp_path):
     page = render(summarise(again))
     assert "HistGradientBoostingClassifier" in page
     assert "Which columns matter" in page
+    assert "the probability can be lower: a new row is answered by the mean" in page
     summary = summarise(again)
     assert f"The saved model came from {SOURCE_WORDS[summary['saved']['source']]}." in page
     assert "the most accurate score of the same boosted columns" in page

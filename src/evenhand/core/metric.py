@@ -14,6 +14,7 @@ how the columns are mixed. The ridge term is on v: on weights of inputs of mean 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
 
@@ -54,6 +55,11 @@ class Metric(NamedTuple):
         epsilon = LEAST_EIGENVALUE + NOISE * len(mean) / n_rows
         root = np.sqrt(np.maximum(values, 0.0) + epsilon)
         return cls(mean, inverse[:, None] * ((vectors / root) @ vectors.T))
+
+    @property
+    def unused(self) -> NDArray[np.bool_]:
+        """Inputs that have no weight, since they are constant or as good as that."""
+        return np.asarray(~self.transform.reshape(len(self.mean), -1).any(axis=1))
 
     @property
     def whitened(self) -> bool:

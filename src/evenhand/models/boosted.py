@@ -379,6 +379,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
                 "boosted_group_cuts",
                 cuts=Parameter("group_cuts", True),
                 confidence=Parameter("confidence", self.confidence),
+                crossfit=Parameter("selection", "crossfit"),
                 holdout=Parameter("selection", "holdout"),
                 none=Parameter("confidence", None),
             )

@@ -195,6 +195,8 @@ class BoosterInputs:
             ]
             columns = np.column_stack([np.where(c == -1, np.nan, c) if j in self.categories else c
                                        for j, c in enumerate(numbered)])  # fmt: skip
+        elif hasattr(X, "iloc"):  # whole numbers may have pd.NA
+            columns = X.to_numpy(dtype=np.float64, na_value=np.nan)
         columns = np.asarray(columns, dtype=np.float64)
         return columns if z is None else np.column_stack([columns, z])
 

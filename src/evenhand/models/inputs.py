@@ -33,6 +33,11 @@ from evenhand.models.settings import warn
 MAX_SPREAD = 100
 # And so do columns of float32 whose values differ by less than this share of their size.
 LEAST_SPREAD = 1e-3
+# More columns than this many times the root of the rows make the rates of rows fitted to look even:
+# by half a standard error for each time.
+MANY_COLUMNS = 2.0
+# Constants that were computed differ by the last digits of float64.
+ROUNDING = 1e-13
 # Sample size for the test whether merging duplicate rows can pay.
 SAMPLE_ROWS = 1 << 14
 # Rows compared at once when duplicates are merged.
@@ -385,16 +390,32 @@ def merge_alike(rows: CodedRows) -> CodedRows:
     return rows._replace(X=merged, y=rows.y[first], z=rows.z[first], weight=weight)
 
 
-def check_digits(rows: Rows, names: Any) -> None:
-    """Warn of float32 columns that differ too little for their size, and name them."""
-    if np.dtype(rows.dtype) != np.float32:
+def check_digits(rows: Rows, unused: NDArray[np.bool_], names: Any) -> None:
+    """Warn of columns that differ too little for their size, and name them.
+
+    They are coarse in float32. In float64 they are those of the ``unused``, which the solver takes
+    for constants, that are none.
+    """
+    coarse = np.dtype(rows.dtype) == np.float32
+    if not (coarse or unused.any()):
         return
     most, least = rows.reduce(np.maximum, column_ends) * [[1.0], [-1.0]]
     spread, size = most - least, np.maximum(np.abs(most), np.abs(least))
-    coarse = (spread > 0) & (spread < LEAST_SPREAD * size)
-    if coarse.any():
-        columns = names[coarse]
-        warn(InputWarning("coarse_float32", columns=columns.tolist(), named=listed(columns)))
+    few = unused & (spread > ROUNDING * size)
+    if coarse:
+        few = (spread > 0) & (spread < LEAST_SPREAD * size)
+    if not few.any():
+        return
+    about = {"columns": names[few].tolist(), "named": listed(names[few])}
+    if coarse:
+        warn(InputWarning("coarse_float32", **about))
+    else:
+        warn(InputWarning("taken_for_constant", **about))
+
+
+def too_many_columns(n_columns: int, n_rows: int) -> bool:
+    """Whether rows fitted to say too little of the rates in the population."""
+    return bool(n_columns > MANY_COLUMNS * np.sqrt(n_rows))
 
 
 def check_scales(scale: NDArray[np.float64], names: Any, otherwise: str = "") -> None:

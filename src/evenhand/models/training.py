@@ -38,10 +38,17 @@ from evenhand.frontier.splits import (
     split_rows,
 )
 from evenhand.frontier.sweep import sweep
-from evenhand.models.inputs import CodedRows, check_digits, check_scales, is_tensor, merge_alike
+from evenhand.models.inputs import (
+    CodedRows,
+    check_digits,
+    check_scales,
+    is_tensor,
+    merge_alike,
+    too_many_columns,
+)
 from evenhand.models.method import LEGS
 from evenhand.models.progress import progress_bar
-from evenhand.models.settings import PLACES, Settings
+from evenhand.models.settings import PLACES, Settings, warn
 
 __all__ = ["Fit", "View", "learn", "make_oracle"]
 
@@ -192,8 +199,10 @@ def learn(
     oracle = make_oracle(fitted, settings)
     if names is not None and oracle.metric is None:
         check_scales(oracle.column_scale, names, "" if settings.method.plain else OTHER_METRIC)
-    elif names is not None:
-        check_digits(oracle.rows, names)
+    elif names is not None and oracle.metric is not None:
+        check_digits(oracle.rows, oracle.metric.unused, names)
+    if names is not None:
+        _check_columns(int(np.count_nonzero(oracle.column_scale)), fitted.n_rows, settings)
     target = Target(oracle.notion.rate, float(np.max(settings.tau)))
     run = _explore(oracle, settings, fitted)
     trouble, held_out = run.trouble, None
@@ -225,6 +234,20 @@ def learn(
         noise=settings.method.noise,
         requirement=_requirement(settings, rows, oracle.notion.better_than_chance),
     )
+
+
+def _check_columns(n_columns: int, n_rows: int, settings: Settings) -> None:
+    """Warn if so many weights fit the rows so well that the margin is too small."""
+    if settings.place == "train" and settings.margin and too_many_columns(n_columns, n_rows):
+        warn(
+            InputWarning(
+                "many_columns",
+                n_columns=n_columns,
+                n_rows=n_rows,
+                confidence=Parameter("confidence", settings.confidence),
+                crossfit=Parameter("selection", "crossfit"),
+            )
+        )
 
 
 def _requirement(settings: Settings, rows: CodedRows, better_than_chance: bool) -> str:

@@ -263,14 +263,17 @@ def _of_xgboost(model: Any, n_categories: int) -> Forest | None:
         return None
     if model.missing is not None and not np.isnan(model.missing):
         return None  # the trees do not say which number is missing
-    about = learner["learner_model_param"]
+    about, trees_of = learner["learner_model_param"], booster["model"]
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees_of["trees"]):
+        return None  # a leaf of multi_strategy="multi_output_tree" has a value for each class
     n_outputs = max(int(about["num_class"]), 1)
     base = np.float32(json.loads(about["base_score"])) * np.ones(n_outputs)
     base = np.log(base / (1 - base)) if n_outputs == 1 else base
     rounds = int(learner["attributes"].get("best_iteration", -1)) + 1
-    found = list(zip(booster["model"]["tree_info"], booster["model"]["trees"], strict=True))
+    found = list(zip(trees_of["tree_info"], trees_of["trees"], strict=True))
+    per_round = n_outputs * max(int(trees_of["gbtree_model_param"]["num_parallel_tree"]), 1)
     trees = []
-    for k, tree in found[: rounds * n_outputs or None]:
+    for k, tree in found[: rounds * per_round or None]:
         sets = _categories_of(tree, n_categories)
 
         def read(i: int, tree: Any = tree, sets: Any = sets) -> float | Split:

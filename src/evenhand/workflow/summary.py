@@ -13,6 +13,7 @@ from evenhand.core.targets import Target
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
+from evenhand.models.inputs import too_many_columns
 from evenhand.persist.model_file import SavedModel
 from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
@@ -52,6 +53,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "needs_group": bool(use),
         "group_use": use,
         "asked": _asked(model, facts),
+        "too_sure": _too_sure(model, facts),
         "reached": {
             "feasible": bool(model.feasible_),
             "rate": plain_number(model.rate_),
@@ -181,6 +183,16 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "person": facts.get("person"),
         "earlier_taus": facts.get("earlier_taus", []),
     }
+
+
+def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:
+    """Say what the margin of a confidence leaves out: a key of the page's sentences."""
+    if not model.fitted_.margin or model.fitted_.place != "train":
+        return None
+    if isinstance(model, FairBoostedClassifier):
+        return "boosted"
+    n_columns = int(np.count_nonzero(np.any(model.coef_ != 0, axis=0)))
+    return "columns" if too_many_columns(n_columns, int(facts["n_train"])) else None
 
 
 def _rate(rate: AnyRate) -> dict[str, Any]:

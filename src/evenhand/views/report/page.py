@@ -38,6 +38,7 @@ from evenhand.views.report.phrases import (
     PROMISES,
     SELECTION_WORDS,
     SLIDER_PROMISES,
+    TOO_SURE,
     WEIGHTS_OF_MANY,
     WEIGHTS_OF_TWO,
 )
@@ -87,6 +88,7 @@ def render(summary: dict[str, Any]) -> str:
     start, slider = _start(model), _slider(model)
     texts, marks = live(model, model["tau"], start)
     how = how_chosen(summary)
+    less = TOO_SURE.get(summary.get("too_sure") or "", "")
     words, confidence = words_of(model), summary["asked"]["confidence"]
     values = model["words"] | {
         "tau": words.level(model["tau"]),
@@ -121,7 +123,7 @@ def render(summary: dict[str, Any]) -> str:
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),
         again=again_sentence(summary),
-        promise=fill_in(PROMISES[how], values) if model["n_points"] else "",
+        promise=fill_in(PROMISES[how], values) + less if model["n_points"] else "",
         selection=SELECTION_WORDS[summary["asked"]["selection"]],
         slider_promise=fill_in(SLIDER_PROMISES[how], values),
         css=Markup(css),  # noqa: S704 - ours

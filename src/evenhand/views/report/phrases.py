@@ -58,6 +58,15 @@ PROMISES = {
     "but what the figures here show.",
 }
 
+# What the probability leaves out, where it was computed from the rows fitted to.
+TOO_SURE = {
+    "columns": " Here the probability can be lower: there are so many inputs for so few training "
+    "rows that the model looks fairer on these than it is on others.",
+    "boosted": " Here the probability can be lower: a new row is answered by the mean of several "
+    "models, and with few rows, rare answers or more than two of them its rates are not quite "
+    "those that the model was chosen by.",
+}
+
 SELECTION_WORDS = {
     "train": "on the rows fitted to",
     "holdout": "on held-out rows",
