@@ -169,8 +169,8 @@ class Answers:
         if i is None:
             return self.last
         point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
-        figures = map(float, (self.rate[i], self.accuracy[i], self.reach[i]))
-        return Choice(point, *figures, beats_constant(self.counts[i]))
+        rate, accuracy, reach = float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i])
+        return Choice(point, rate, accuracy, reach, beats_constant(self.counts[i]))
 
     def find(self, tau: float) -> int | None:
         """Find the number of the answer to τ, else of the one nearest to it; None without any."""
