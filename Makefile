@@ -35,6 +35,7 @@ docs: $(VENV)/.docs
 # A bar that is missed is printed and does not stop the others.
 bench: $(VENV)/.bench
 	-$(BIN)/python benchmarks/quality.py
+	-$(BIN)/python benchmarks/quality.py --units
 	-$(BIN)/python benchmarks/contest_quality.py --cache $(CONTEST)
 	$(BIN)/python benchmarks/speed.py
 	-$(BIN)/python benchmarks/oracle.py

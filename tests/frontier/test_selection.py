@@ -812,7 +812,8 @@ def test_a_stricter_target_never_has_a_more_accurate_answer(name, seed):
     accuracy = np.array([m.accuracy_ for m in moved])
     assert (np.diff(accuracy) <= 1e-11).all()
     for m in moved:
-        assert m.feasible_ == (m.rate_bound_ >= m.tau)
+        assert m.point_.feasible == (m.rate_bound_ >= m.tau)
+        assert m.feasible_ == (m.point_.feasible and m.beats_constant_)
         assert np.isnan(m.rate_) or m.rate_bound_ <= m.rate_ + 1e-12
     # The figures are those of the predictions, on the rows the point was chosen on.
     if name in ("train", "confident"):

@@ -169,7 +169,7 @@ def test_false_discovery_on_coarse_adult():
     predicted = model.predict(split.X_train)
     table = group_rates(split.y_train, predicted, sensitive_features=split.z_train)
     fdr = table["false_discovery_rate"]
-    assert model.feasible_
+    assert model.point_.feasible
     assert model.rate_ == pytest.approx(fdr.min() / fdr.max())
     assert model.rate_ >= 0.8
     assert (table["selection_rate"] >= 0.01).all()
@@ -853,8 +853,10 @@ def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
     assert not recwarn.list
     with warns("worse_than_constant", label=0, share=float((y == 0).mean())):
         strict = model.at(0.97)
-    assert strict.feasible_
     assert strict.accuracy_ < (y == 0).mean()
+    assert strict.point_.feasible  # the rate is reached
+    assert (strict.beats_constant_, strict.feasible_) == (False, False)
+    assert (model.beats_constant_, model.feasible_) == (True, True)
 
 
 def test_a_margin_that_leaves_out_the_many_columns_is_named():
@@ -873,3 +875,13 @@ def test_a_margin_that_leaves_out_the_many_columns_is_named():
             warnings.filterwarnings("error", message=".* columns for ")
             warnings.filterwarnings("ignore", category=FairnessWarning)
             fair(tau=0.9, **params).fit(X[rows], y[rows], sensitive_features=z[rows])
+
+
+def test_a_gain_over_one_answer_to_everybody_that_may_be_chance_is_none():
+    X, y, z = make_problem(n=300)
+    y = np.random.default_rng(0).integers(0, 2, len(y))  # nothing can be learnt
+    with warns("worse_than_constant", than="not clearly more"):
+        model = fair(confidence=None, tau=0.8).fit(X[:, :2], y, sensitive_features=z)
+    assert model.accuracy_ >= max(y.mean(), 1 - y.mean())
+    assert model.point_.feasible
+    assert not model.feasible_

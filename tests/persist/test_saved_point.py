@@ -105,7 +105,7 @@ def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
         at, there = moved(saved, tau), page["points"][point_at(page, tau)[0]]
         model, picked = at.model[-1], summarise(at)
         assert (there["rate"], there["accuracy"]) == (model.rate_, model.accuracy_)
-        assert point_at(page, tau)[1] == model.feasible_
+        assert point_at(page, tau)[1] == model.point_.feasible
         assert picked["saved"]["counts"] == picked["points"][picked["chosen"]]["counts"]
         counts = np.array(picked["saved"]["counts"]["test"])
         on_test = there["figures"]["test"]
@@ -115,9 +115,9 @@ def test_frontier_pick_page_and_at_give_the_same_figures(regime, capsys):
         rows = [line.split() for line in shown.splitlines() if line.split()[:1] == [f"{tau:g}"]]
         # Below the lowest value one round target is enough: the others have the same answer.
         repeated = tau < page["points"][0]["reach"]
-        if tau == 0.7 or (model.feasible_ and not repeated):
+        if tau == 0.7 or (model.point_.feasible and not repeated):
             assert rows[0][1] == figure
-        elif not model.feasible_:
+        elif not model.point_.feasible:
             assert not rows
 
 
@@ -229,7 +229,7 @@ def test_a_ratio_that_is_unknown_is_not_below_the_target(capsys):
     assert "On the test rows the ratio cannot be computed." in shown
     assert "–, below" not in shown
     assert "ratio of –" not in words(render(summary))
-    summary["reached"] |= {"feasible": False, "rate": None}
+    summary["reached"] |= {"target_reached": False, "rate": None}
     _screens.show_point(summary, [])
     assert "the best is –" not in " ".join(capsys.readouterr().out.split())
 

@@ -77,9 +77,12 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
         },
         "reached": {
             "feasible": bool(model.feasible_),
+            "target_reached": bool(model.point_.feasible),
+            "beats_constant": bool(model.beats_constant_),
             "rate": model.rate_,
             "bound": model.rate_bound_,
             "accuracy": model.accuracy_,
+            "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
             "where": model.fitted_.where,
             "guarantee": str(model.guarantee_) if model.guarantee_ else None,
         },
@@ -216,9 +219,12 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
         },
         "reached": {
             "feasible": chosen is not None,
+            "target_reached": chosen is not None,
+            "beats_constant": True,
             "rate": points[chosen]["rate"] if chosen is not None else None,
             "bound": points[chosen]["rate"] if chosen is not None else None,
             "accuracy": points[chosen]["accuracy"] if chosen is not None else None,
+            "constant": {"label": "no", "accuracy": 0.6},
             "where": "on the training data",
             "guarantee": None,
         },
@@ -300,7 +306,7 @@ def by_difference(level=-0.1, **made):
     summary["rate"]["name"] = "selection rate difference"
     summary["saved"] = saved
     summary["reached"] |= {
-        "feasible": True,
+        **{"feasible": True, "target_reached": True},
         **{"rate": saved["rate"], "bound": saved["rate"], "accuracy": saved["accuracy"]},
     }
     return summary

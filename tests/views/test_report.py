@@ -190,7 +190,7 @@ def test_verdict_on_test_rows(feasible, counts, says, badge):
     summary = made_up(n_points=3)
     summary["parts"][1]["n"] = 400
     summary["chosen"] = 0
-    summary["reached"] |= {"feasible": feasible, "rate": 0.81 if feasible else 0.7}
+    summary["reached"] |= {"target_reached": feasible, "rate": 0.81 if feasible else 0.7}
     table = [[[n, 0], [n - p, p]] for n, p in counts]
     for j, (n, p) in enumerate(counts):
         table[j] = [[n, 0], [n - 2 * p, 2 * p]] if p else [[n, 0], [n, 0]]
@@ -265,7 +265,7 @@ def test_what_a_margin_leaves_out_is_said(too_sure, words):
 def test_without_a_certificate_nothing_is_promised():
     summary = made_up()
     summary["asked"] |= {"confidence": "certified", "delta": 0.05}
-    summary["reached"] |= {"feasible": False, "guarantee": "no point can be certified"}
+    summary["reached"] |= {"target_reached": False, "guarantee": "no point can be certified"}
     text = Page(render(summary)).text
     assert "no point can be certified" in text
     # The rate may well be above the target on these rows, which proves too little.
@@ -284,7 +284,7 @@ def test_a_missed_target_says_how_near_it_came():
     summary["parts"][1]["n"] = 400
     summary["points"][2]["counts"]["test"] = [[[100, 0], [0, 100]], [[100, 0], [1, 99]]]
     summary["points"][2] |= {"rate": 0.989, "reach": 0.862}
-    summary["reached"] |= {"feasible": False, "rate": 0.989, "bound": 0.862}
+    summary["reached"] |= {"target_reached": False, "rate": 0.989, "bound": 0.862}
     text = Page(render(summary)).text
     assert (
         "Not reached with a confidence of about 90%: the ratio is 0.989 on the training data, and "
@@ -554,7 +554,7 @@ def test_little_is_enough(summary):
         weights=[],
         parts=[],
         reached={
-            "feasible": False,
+            "target_reached": False,
             "rate": None,
             "accuracy": None,
             "where": "on the training data",

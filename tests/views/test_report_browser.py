@@ -67,7 +67,7 @@ def uneven(summary):
 def held_out(summary):
     """A choice on held-out rows, not the one that the fitted rows would give; none reached."""
     summary["chosen"] = 3
-    summary["reached"]["feasible"] = False
+    summary["reached"]["target_reached"] = False
     summary["asked"]["selection"] = "holdout"
     summary["plain"] = None
     return summary

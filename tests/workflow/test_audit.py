@@ -703,7 +703,7 @@ class TestWords:
             "labels": ["0", "1"],
             "tau": 0.8,
             "rate": {"parts": [part], "name": "statistical rate"},
-            "reached": {"feasible": True},
+            "reached": {"target_reached": True},
             "asked": {"selection": "train", "label": "y", "confidence": None},
             "parts": [{"key": "test", "weighted": False}],
         }

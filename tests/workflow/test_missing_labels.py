@@ -70,7 +70,7 @@ def test_the_ratio_over_all_rows_is_that_of_the_predictions(folder):
     assert told["all_rows"]["n"] == len(frame)
     assert told["all_rows"]["rates"][0]["groups"] == pytest.approx(rates.to_dict())
     assert told["all_rows"]["ratio"] == pytest.approx(rates["F"] / rates["M"])
-    assert told["reached"]["feasible"]
+    assert told["reached"]["target_reached"]
     assert not told["all_rows"]["reached"]
 
 

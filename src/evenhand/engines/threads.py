@@ -20,6 +20,20 @@ FORKED_LOCKS = (
 )
 
 
+class _Pools:
+    """The thread pools of native libraries, found once: to look for them reads all of them."""
+
+    def __init__(self) -> None:
+        self._found: tuple[int, ThreadpoolController] | None = None
+
+    def __call__(self) -> ThreadpoolController:
+        """Give the controller of those that are loaded; a new one comes with a new module."""
+        found, n = self._found, len(sys.modules)
+        if found is None or found[0] != n:
+            found = self._found = n, ThreadpoolController()
+        return found[1]
+
+
 class _Cores:
     """Threads for the cores that fits may use.
 
@@ -55,7 +69,7 @@ class _Cores:
             self._users += 1
             if self._users == 1:
                 with self._turn:  # or BLAS would seem to have one thread
-                    self._blas = ThreadpoolController().select(user_api="blas")
+                    self._blas = pools().select(user_api="blas")
                     self.count = max([1, *(int(b["num_threads"]) for b in self._blas.info())])
                 self.pool = ThreadPoolExecutor(self.count) if self.count > 1 else None
         try:
@@ -101,4 +115,4 @@ class _Cores:
             future.result()
 
 
-cores = _Cores()
+pools, cores = _Pools(), _Cores()

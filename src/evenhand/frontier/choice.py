@@ -18,9 +18,12 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
 from evenhand.frontier.points import Frontier, Point, point_of
-from evenhand.statistics.bounds import lower_value, rows_factor
+from evenhand.statistics.bounds import lower_gain, lower_value, margin_of, rows_factor
 
-__all__ = ["Answers", "Choice", "Guarantee", "answer", "guaranteed_choice"]
+__all__ = ["Answers", "Choice", "Guarantee", "answer", "beats_constant", "guaranteed_choice"]
+
+# How sure it must be that a point is right more often than the same answer to everybody.
+BEYOND_CHANCE = margin_of(0.9)
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,15 @@ class Choice(NamedTuple):
     """A point with its figures on the rows it was chosen on.
 
     ``bound`` is what the ratio in the population reaches with the confidence that was asked for;
-    without one it is the rate itself. ``guarantee`` is there if one was sought.
+    without one it is the rate itself. ``beats_constant`` says whether the point is right more often
+    than the same answer to everybody, beyond chance. ``guarantee`` is there if one was sought.
     """
 
     point: Point
     rate: float
     accuracy: float
     bound: float
+    beats_constant: bool
     guarantee: Guarantee | None = None
 
 
@@ -164,7 +169,8 @@ class Answers:
         if i is None:
             return self.last
         point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
-        return Choice(point, float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i]))
+        rate, accuracy, reach = float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i])
+        return Choice(point, rate, accuracy, reach, beats_constant(self.counts[i]))
 
     def find(self, tau: float) -> int | None:
         """Find the number of the answer to τ, else of the one nearest to it; None without any."""
@@ -227,7 +233,8 @@ def answer(
         index = np.array([np.argmax(points.rate)])
     counts = frontier.last.counts if held_out is None else held_out.last
     ratio = float(target.value(counts[: len(frontier.groups)]))
-    last = Choice(frontier.last, ratio, float(overall_accuracy(counts)), ratio)
+    accuracy = float(overall_accuracy(counts))
+    last = Choice(frontier.last, ratio, accuracy, ratio, beats_constant(counts))
     return Answers(
         points,
         index,
@@ -237,6 +244,11 @@ def answer(
         figures.counts[index],
         last,
     )
+
+
+def beats_constant(counts: FloatArray) -> bool:
+    """Say whether a point is right more often than one answer to everybody, beyond chance."""
+    return bool(lower_gain(counts, BEYOND_CHANCE) > 0)
 
 
 def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:

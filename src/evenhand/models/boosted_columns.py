@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from evenhand._sklearn import safe_indexing
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.rates import AnyRate
-from evenhand.engines.threads import cores
+from evenhand.engines.threads import cores, pools
 from evenhand.models.directions import walk_to_parity
 from evenhand.models.inputs import CodedRows
 from evenhand.models.trees import family_of, forest_of
@@ -290,7 +289,7 @@ def fit_stopped(
         extra["verbose"] = False
     if weight is not None:
         extra["sample_weight"] = weight[fitted]
-    with threadpool_limits(1, user_api="openmp"):
+    with pools().limit(limits=1, user_api="openmp"):
         return model.fit(safe_indexing(X, np.flatnonzero(fitted)), target[fitted], **extra)
 
 

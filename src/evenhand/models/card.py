@@ -91,14 +91,23 @@ def _sure(fitted: Any, model: Any) -> str:
     """Say how sure the target is and, if it is missed, which part can be relied on."""
     if fitted.guarantee_ is not None:
         sure = f"confidence {1 - fitted.fitted_.delta:g}"
-        return f", and in the population with {sure} by an exact test" * model.feasible_
+        return f", and in the population with {sure} by an exact test" * model.point_.feasible
     if not isinstance(fitted.fitted_.confidence, float):
         return ""
     sure = f" with a confidence of about {fitted.fitted_.confidence:g}"
-    if model.feasible_ or not np.isfinite(fitted.rate_bound_):
+    if model.point_.feasible or not np.isfinite(fitted.rate_bound_):
         return sure
     target = fitted.fitted_.target.at(np.max(model.tau))
     return f"{sure}: {target.text(fitted.rate_bound_)} or more can be relied on"
+
+
+def _worth(fitted: Any, model: Any) -> str:
+    """Say so if one answer to everybody is as often right."""
+    if model.beats_constant_:
+        return ""
+    label, share = fitted.fitted_.constant
+    than = "less" if model.accuracy_ < share else "not clearly more"
+    return f", ✗ {than} than {label} for everybody: {share:.4f}"
 
 
 def summary_html(estimator: Any) -> str:
@@ -120,7 +129,7 @@ def summary_html(estimator: Any) -> str:
     named = "; ".join(map(str, groups[:4])) + ("; …" if len(groups) > 4 else "")
     inner = getattr(model, "classifier_", model)
     missed = "NOT reached" if inner.guarantee_ is None else "NOT certified"
-    mark, words = ("✓", "reached") if model.feasible_ else ("✗", missed)
+    mark, words = ("✓", "reached") if model.point_.feasible else ("✗", missed)
     targets = _targets(model)
     rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
     known = model.rate_ == model.rate_
@@ -133,7 +142,7 @@ def summary_html(estimator: Any) -> str:
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
         ("", f"{mark} {words} {inner.fitted_.where}{_sure(inner, model)}"),
         (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
-        ("accuracy", f"{model.accuracy_:.4f}"),
+        ("accuracy", f"{model.accuracy_:.4f}{_worth(inner, model)}"),
         ("groups", named),
         *([("boosted trees", model.booster_.partition("(")[0])] if inner is not model else []),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),

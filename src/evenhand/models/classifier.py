@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand._sklearn import ChecksParameters, Interval, StrOptions
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rates import overall_accuracy, rate_text
-from evenhand.frontier.choice import Choice
+from evenhand.frontier.choice import Choice, beats_constant
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import best_mixture, check_linear
 from evenhand.frontier.points import point_of
@@ -52,6 +52,7 @@ FOUND = (
     "rate_bound_",
     "rate_",
     "accuracy_",
+    "beats_constant_",
     "feasible_",
     "converged_",
     "n_iter_",
@@ -221,9 +222,13 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         margin, or the exact bound of a certificate. ``rate_`` itself for ``confidence=None``.
     accuracy_ : float
         Its accuracy on the same rows as ``rate_``.
+    beats_constant_ : bool
+        Whether the chosen point is right more often than the same answer to everybody, by more than
+        chance (1.6 standard errors), on the same rows as ``rate_``.
     feasible_ : bool
-        Whether ``rate_bound_`` reaches ``tau``; for ``"certified"``, whether the point is
-        certified.
+        Whether ``rate_bound_`` reaches ``tau``, for ``"certified"`` whether the point is certified
+        (``point_.feasible``), and whether the point ``beats_constant_``: one answer for everybody
+        treats the groups alike without a model.
     converged_ : bool
         False if the run diverged or was interrupted.
     n_iter_ : int
@@ -498,9 +503,9 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         """Take the frontier's point for ``tau``, and warn if it misses it."""
         tau, fit = float(np.max(self.tau)), self.fitted_
         self._take(fit.choose(tau))
-        if not self.feasible_ and self.guarantee_:
+        if not self.point_.feasible and self.guarantee_:
             warn(FairnessWarning("not_certified", guarantee=str(self.guarantee_)))
-        elif not self.feasible_:
+        elif not self.point_.feasible:
             warn(
                 FairnessWarning(
                     "target_missed",
@@ -511,27 +516,20 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                     nearest=self._nearest(tau),
                 )
             )
-        else:
-            self._warn_of_useless()
-        return self
-
-    def _warn_of_useless(self) -> None:
-        """Warn if the same answer to everybody would be right more often than the point."""
-        fit, held_out = self.fitted_, self.held_out_
-        counts = fit.frontier.last.counts if held_out is None else held_out.last
-        labels = counts.sum(axis=(0, 2))
-        share = labels.max() / labels.sum()
-        if self.accuracy_ < share:
+        elif not self.beats_constant_:
+            label, share = fit.constant
             warn(
                 FairnessWarning(
                     "worse_than_constant",
                     tau=Parameter("tau", self.tau),
                     accuracy=float(self.accuracy_),
                     where=fit.where,
-                    label=fit.labels.tolist()[int(labels.argmax())],
-                    share=float(share),
+                    than="less" if self.accuracy_ < share else "not clearly more",
+                    label=label,
+                    share=share,
                 )
             )
+        return self
 
     def _nearest(self, tau: float) -> InputWarning:
         """Say how near to τ the fit came."""
@@ -558,8 +556,9 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             self.noise_coef_ = float(w[0, -1])
             self.intercept_ = np.atleast_1d(-cut)
         self.point_, self.guarantee_ = point, choice.guarantee
-        self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
-        self.rate_bound_ = choice.bound
+        self.rate_, self.accuracy_, self.rate_bound_ = choice.rate, choice.accuracy, choice.bound
+        self.beats_constant_ = choice.beats_constant
+        self.feasible_ = point.feasible and choice.beats_constant
 
     def at(self, tau: float) -> FairClassifier:
         """Give the same fit at another target, without training and without data.
@@ -646,7 +645,15 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         for model, i in zip(models, mixture.points, strict=True):
             point = point_of(points, i, bool(rates[i] >= target))
             rate = float(rates[i])
-            model._take(Choice(point, rate, float(accuracies[i]), rate))
+            beats = beats_constant(counts[i])
+            model._take(Choice(point, rate, float(accuracies[i]), rate, beats))
+        mean = np.tensordot(mixture.weights, counts[mixture.points], axes=1)
         return AveragedClassifier(
-            models, mixture.weights, target, mixture.rate, mixture.accuracy, self.random_state
+            models,
+            mixture.weights,
+            target,
+            mixture.rate,
+            mixture.accuracy,
+            self.random_state,
+            beats_constant(mean),
         )

@@ -146,6 +146,13 @@ class Fit:
         """What the groups shall share."""
         return self.target.rate
 
+    @property
+    def constant(self) -> tuple[Any, float]:
+        """The commonest label, and how often it is right as everybody's answer."""
+        counts = self.frontier.last.counts if self.held_out is None else self.held_out.last
+        labels = counts.sum(axis=(0, 2))
+        return self.labels.tolist()[int(labels.argmax())], float(labels.max() / labels.sum())
+
     def choose(self, level: float) -> Choice:
         """Choose the point for a level of the target, by a certificate if one was asked for."""
         if self.delta is None or self.held_out is None:

@@ -233,9 +233,13 @@ def _of_lightgbm(model: Any, n_categories: int) -> Forest | None:
     if not plain or dump["average_output"]:
         return None
 
+    foreign = []  # 0 as a missing value, and leaves with a linear model, are no trees of ours
+
     def read(node: Any) -> float | Split:
         if "split_feature" not in node:
+            foreign.append("leaf_coeff" in node)
             return float(node["leaf_value"])
+        foreign.append(node["missing_type"] == "Zero")
         column, below = node["split_feature"], (node["left_child"], node["right_child"])
         if node["decision_type"] == "==":
             categories = np.zeros(n_categories, dtype=bool)
@@ -250,10 +254,8 @@ def _of_lightgbm(model: Any, n_categories: int) -> Forest | None:
     trees = [
         (i % n_outputs, info["tree_structure"], read) for i, info in enumerate(dump["tree_info"])
     ]
-    zero_is_missing = any(
-        word in json.dumps(dump["tree_info"]) for word in ('"missing_type": "Zero"', "leaf_coeff")
-    )
-    return None if zero_is_missing else _grow(trees, np.zeros(n_outputs))
+    forest = _grow(trees, np.zeros(n_outputs))
+    return None if any(foreign) else forest
 
 
 def _of_xgboost(model: Any, n_categories: int) -> Forest | None:

@@ -23,6 +23,7 @@ __all__ = [
     "FIRST_BOUND",
     "exact_bound",
     "expected_bound",
+    "lower_gain",
     "lower_ratio",
     "lower_value",
     "margin_of",
@@ -207,6 +208,36 @@ def margin_of(confidence: float | None) -> float:
     (1.582, 0.0)
     """
     return 0.0 if confidence is None else float(ndtri(confidence)) + CHOSEN
+
+
+def lower_gain(counts: ArrayLike, margin: float) -> FloatArray:
+    r"""Rows more that are right than by the same answer to everybody, less a margin for chance.
+
+    .. math:: b - c - m \sqrt{b + c},
+
+    where b rows are right that the commonest label as everybody's answer has wrong, and c the other
+    way round: all other rows are right, or wrong, by either (McNemar).
+
+    Parameters
+    ----------
+    counts : array-like of shape (..., n_groups, n_labels, n_labels)
+        Weight per group × label × prediction.
+    margin : float
+        The standard errors m.
+
+    Examples
+    --------
+    >>> from evenhand.statistics.bounds import lower_gain
+    >>> counts = [[[50, 4], [20, 16]], [[5, 0], [3, 2]]]  # 73 right of 100; of "0" to all 59
+    >>> float(lower_gain(counts, 0.0)), round(float(lower_gain(counts, 2.0)), 3)
+    (14.0, 4.619)
+    """
+    total = np.asarray(counts, dtype=np.float64).sum(axis=-3)
+    most = np.argmax(total.sum(axis=-1), axis=-1)[..., None, None]
+    commonest = np.take_along_axis(total, most, axis=-2)[..., 0, :]
+    either = np.take_along_axis(commonest, most[..., 0], axis=-1)[..., 0]
+    b, c = np.trace(total, axis1=-2, axis2=-1) - either, commonest.sum(axis=-1) - either
+    return np.asarray(b - c - margin * np.sqrt(b + c))
 
 
 def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:

@@ -56,9 +56,12 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "too_sure": _too_sure(model, facts),
         "reached": {
             "feasible": bool(model.feasible_),
+            "target_reached": bool(model.point_.feasible),
+            "beats_constant": bool(model.beats_constant_),
             "rate": plain_number(model.rate_),
             "bound": plain_number(model.rate_bound_),
             "accuracy": plain_number(model.accuracy_),
+            "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
             "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
@@ -141,7 +144,7 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
                 "changes": known and target.reached(without) and not target.reached(ratio),
             }
         )
-    feasible = summary["reached"]["feasible"]
+    feasible = summary["reached"]["target_reached"]
     return {
         "groups": summary["data"]["small_groups"],
         "rows_are": "training rows",

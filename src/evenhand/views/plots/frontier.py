@@ -79,7 +79,7 @@ class FrontierDisplay(Display):
             estimator.frontier_,
             tau=float(np.max(estimator.tau)),
             chosen=(estimator.point_.rate, estimator.point_.accuracy),
-            feasible=estimator.feasible_,
+            feasible=estimator.point_.feasible,
         ).plot(ax=ax, **kwargs)
         display._own_figure = ax is None
         return display

@@ -168,7 +168,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "comparison": target.comparison,
         "words": TARGET_WORDS[target.comparison].plain() | {"plain": plain_name(summary)},
         "chosen": chosen,
-        "feasible": bool(summary["reached"]["feasible"]),
+        "feasible": bool(summary["reached"]["target_reached"]),
         "where": summary["reached"]["where"],
         "sure": sure_words(summary),
         # Whether points answer for less than their ratio among these rows.

@@ -26,7 +26,7 @@ from evenhand.workflow.summary import target_of, verdict_of
 
 def how_chosen(summary: dict[str, Any]) -> str:
     """Give the key of what is promised."""
-    asked, feasible = summary["asked"], summary["reached"]["feasible"]
+    asked, feasible = summary["asked"], summary["reached"]["target_reached"]
     if asked["confidence"] == "certified":
         return "certified" if feasible else "uncertified"
     if asked["confidence"] is not None:
@@ -169,8 +169,8 @@ def reached_sentences(
     """
     got, words, tau = summary["reached"], words_of(summary), summary["tau"]
     rate, where = got["rate"], got["where"]
-    start = "Reached" if got["feasible"] else not_reached(summary).capitalize()
-    if got["feasible"] and summary.get("unlabelled"):
+    start = "Reached" if got["target_reached"] else not_reached(summary).capitalize()
+    if got["target_reached"] and summary.get("unlabelled"):
         start += f" among rows that have a {quoted(summary['asked']['label'])}"
     unsure = how_chosen(summary) == "unsure" and rate is not None and got.get("bound") is not None
     if unsure:
@@ -197,7 +197,7 @@ def reached_sentences(
 
 def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool) -> tuple[str, str]:
     """Give the state and the words of the badge."""
-    feasible, where = summary["reached"]["feasible"], summary["reached"]["where"]
+    feasible, where = summary["reached"]["target_reached"], summary["reached"]["where"]
     if feasible and missed_over_all(summary):
         return "warn", "Reached among rows with a label, missed over all rows"
     if feasible and unknown_over_all(summary):
@@ -222,6 +222,9 @@ def _verdict(summary: dict[str, Any], test: dict[str, Any] | None, unsure: bool)
         n = len(small["groups"])
         badge += f", {n} small group{'s' * (n != 1)} not compared"
         state = "warn" if state == "ok" and small["changes_verdict"] else state
+    if feasible and not summary["reached"]["beats_constant"]:
+        badge += ", no better than one answer to everybody"
+        state = "warn" if state == "ok" else state
     return state, badge
 
 
@@ -333,7 +336,7 @@ def again_sentence(summary: dict[str, Any]) -> str:
     """Say what is left of a promise if the same rows were tested for other targets before."""
     asked = summary["asked"]
     earlier, delta = asked.get("earlier_taus") or [], asked["delta"]
-    if not earlier or delta is None or not summary["reached"]["feasible"]:
+    if not earlier or delta is None or not summary["reached"]["target_reached"]:
         return ""
     words, wrong = words_of(summary), min((len(earlier) + 1) * delta, 1.0)
     return (
@@ -345,7 +348,11 @@ def again_sentence(summary: dict[str, Any]) -> str:
 
 
 def useless_sentence(summary: dict[str, Any]) -> str:
-    """Say so if one answer to everybody is more often right than the saved model."""
+    """Say so if one answer to everybody is as often right as the saved model.
+
+    On the last part that has counts it is less often right, or on the rows that the model was
+    chosen on not more often beyond chance.
+    """
     counts_of = (summary.get("saved") or {"counts": {}})["counts"]
     counted = [part for part in summary["parts"] if counts_of.get(part["key"])]
     if not counted:
@@ -354,13 +361,21 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     counts = np.asarray(counts_of[part["key"]], dtype=float)
     labels = counts.sum(axis=(0, 2))
     right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
-    if not right < labels[most]:
+    if right < labels[most]:
+        rows = PART_WORDS.get(part["key"], part["title"])
+        model, other = (percent(n / labels.sum()) for n in (right, labels[most]))
+        return (
+            f"The saved model is right for {model} of the {rows}, less than the same answer to "
+            f"everybody: {quoted(summary['labels'][most])} is right for {other}."
+        )
+    reached, constant = summary["reached"], summary["reached"]["constant"]
+    if reached["beats_constant"]:
         return ""
-    rows = PART_WORDS.get(part["key"], part["title"])
-    model, constant = (percent(n / labels.sum()) for n in (right, labels[most]))
     return (
-        f"The saved model is right for {model} of the {rows}, less than the same answer to "
-        f"everybody: {quoted(summary['labels'][most])} is right for {constant}."
+        f"The saved model is right for {percent(reached['accuracy'])} {reached['where']}, "
+        f"{'less' if reached['accuracy'] < constant['accuracy'] else 'not clearly more'} than the "
+        f"same answer to everybody: {quoted(str(constant['label']))} is right for "
+        f"{percent(constant['accuracy'])}."
     )
 
 

@@ -125,8 +125,10 @@ def _sentence(summary: dict[str, Any]) -> Text:
     )
     good = "bold yellow" if unsure else "green"
     if reached["guarantee"] is not None:
-        text = reached["guarantee"] + (chosen if reached["feasible"] else "")
-        return Text(text[0].upper() + text[1:] + ".", style=good if reached["feasible"] else "red")
+        text = reached["guarantee"] + (chosen if reached["target_reached"] else "")
+        return Text(
+            text[0].upper() + text[1:] + ".", style=good if reached["target_reached"] else "red"
+        )
     alike = len({tau for _, tau in goals}) == 1
     if alike:
         what = f"{words.goal(summary['tau'])} for {' and '.join(name for name, _ in goals)} is"
@@ -140,7 +142,7 @@ def _sentence(summary: dict[str, Any]) -> Text:
     if sure and alike:
         who = f"among people whose {label} is known" if chosen else "in the population"
         rate += f", and {words.text(reached['bound'], summary['tau'])} or {words.better} {who}"
-    if reached["feasible"]:
+    if reached["target_reached"]:
         text = f"{what} reached {reached['where']}{sure}{chosen}{rate if alike else ''}."
         return Text(text, style=good)
     if reached["rate"] is None:
@@ -259,7 +261,7 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
     if below:
         advice = (
             ""
-            if not summary["reached"]["feasible"]
+            if not summary["reached"]["target_reached"]
             else " The certificate is for the population that the rows were drawn from; a sample "
             "of it may be on the other side."
             if summary["asked"]["confidence"] == "certified"
@@ -355,7 +357,8 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     least, best = min(accuracies), max(accuracies)
     for tau, is_saved, accuracy, ratios in rows:
         mark = " ◀ saved" if is_saved else ""
-        mark += f", {not_reached(summary)}" * (is_saved and not summary["reached"]["feasible"])
+        reached = summary["reached"]["target_reached"]
+        mark += f", {not_reached(summary)}" * (is_saved and not reached)
         share = (accuracy - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
         taus = [tau] if alike else [tau * t / target.level for _, t in _notion_taus(summary)]
