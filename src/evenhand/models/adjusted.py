@@ -1,0 +1,183 @@
+"""FairAdjusted: a model that somebody has already, made fair with its whole frontier."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn.utils import get_tags
+
+from evenhand._extras import documented
+from evenhand._sklearn import HasMethods
+from evenhand.core.errors import InputError
+from evenhand.engines.coding import listed
+from evenhand.models.boosted import FairBoostedClassifier, shown
+from evenhand.models.brought import Brought, check_brought
+from evenhand.models.classifier import FairClassifier
+
+__all__ = ["FairAdjusted"]
+
+
+@dataclass(eq=False, repr=False)
+class _Brings:
+    """The first parameter, before those that every fair classifier has."""
+
+    estimator: Any = None
+
+
+@documented(FairClassifier.__doc__)
+@documented(FairBoostedClassifier.__doc__)
+@dataclass(eq=False, repr=False)
+class FairAdjusted(FairBoostedClassifier, _Brings):
+    r"""A classifier that you have already, or its scores, made fair with the whole frontier.
+
+    It is :class:`~evenhand.FairBoostedClassifier` with another model of the label: the columns are
+    made of the :math:`P(y{=}1 \mid x)` of the model that is brought, and of boosted models of the
+    group, given the inputs and the label. ``predict`` does not need the group. With ``group_cuts``
+    nothing estimates the group: the score is the only column, and each group has its own cut.
+
+    A score is honest on rows that its model has not seen. So an estimator that is not fitted is
+    fitted K times, each time without one fold, and one that is fitted must be said to be new to the
+    rows (``prefit``). A column of scores is taken as it is: if what made it has seen these rows,
+    every figure here is too good.
+
+    The scores of a column, of a fitted estimator, and of one without ``predict_proba`` become
+    probabilities by a logistic curve, :math:`P(y{=}1 \mid s) = \sigma(a\,t + b)`, where t is the
+    logit of scores between 0 and 1, and others themselves. It may fall: a risk is a score as well.
+
+    Parameters
+    ----------
+    estimator : estimator, str or int
+        A classifier with ``predict_proba`` or ``decision_function``: any of scikit-learn's,
+        LightGBM's or XGBoost's, or a pipeline. Or the column of X that holds its scores, by name or
+        index; other columns of X are what the group is estimated from, beside the score.
+    notion, tau
+    prefit : bool, default=False
+        Whether the estimator is fitted, and the rows given to ``fit`` are new to it. It is then
+        used as it is, and kept by ``clone``. Otherwise one that is fitted is refused.
+    classifier
+    booster : estimator, optional
+        Model of the group, as for :class:`~evenhand.FairBoostedClassifier`. Text is a category to
+        the usual ones.
+    n_folds, scorers, confidence, selection, holdout, cv, delta, sensitive_features, min_group_size
+    pos_label, survey_weights
+    group_cuts : bool, default=False
+        Attribute-aware: each group has its own cut of the score, and ``predict`` needs the group.
+    bins, random_state, n_jobs
+
+    Attributes
+    ----------
+    scores_ : str
+        What was adjusted, and what is known of the rows that its model has seen.
+    before_ : str
+        Where the score is cut if nobody says, in words.
+    classes_, groups_, small_groups_, classifier_, column_names_, booster_, models_, maker_, folds_
+    columns_, scaler_
+    frontier_, point_, held_out_, answers_, guarantee_, trajectory_
+    rate_, rate_bound_, accuracy_, feasible_, converged_, n_iter_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from evenhand import FairAdjusted
+    >>> from evenhand.datasets import load_german
+    >>> data = load_german()
+    >>> mine = make_pipeline(data.encoder, LogisticRegression(max_iter=1000))
+    >>> model = FairAdjusted(mine, tau=0.9, group_cuts=True, confidence=None, random_state=0)
+    >>> model = model.fit(data.data, data.target, sensitive_features=data.sensitive_features)
+    >>> model.feasible_, model.column_names_
+    (True, ['score'])
+    """
+
+    prefit: bool = field(default=False, kw_only=True)
+
+    takes_text: ClassVar[bool] = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairBoostedClassifier._parameter_constraints,
+        "estimator": [
+            *(HasMethods([name]) for name in ("predict", "predict_proba", "decision_function")),
+            *(str, Integral, None),
+        ],
+        "prefit": ["boolean"],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    def __sklearn_clone__(self) -> FairAdjusted:
+        # clone would make an unfitted copy of a fitted estimator.
+        bare = copy(self)
+        bare.estimator = None if self.prefit else self.estimator
+        other: Any = FairBoostedClassifier.__sklearn_clone__(bare)
+        other.estimator = self.estimator if self.prefit else other.estimator
+        return other
+
+    @documented(FairBoostedClassifier.fit.__doc__)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        persons: Any = None,
+    ) -> FairAdjusted:
+        """Fit the models, and the classifier and its frontier on their columns.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Inputs, as the estimator takes them, or the column of scores and whatever else says
+            something of the group: numbers, in a DataFrame also categories and text. Not sparse.
+        y, sensitive_features, sample_weight, persons
+
+        Returns
+        -------
+        FairAdjusted
+            The fitted estimator.
+        """
+        self._validate_params()
+        check_brought(self.estimator, prefit=self.prefit, weighted=sample_weight is not None)
+        super().fit(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            persons=persons,
+        )
+        brought = self.maker_.brought
+        self.scores_, self.before_ = brought.words, brought.cut[1]
+        return self
+
+    def _brought(self, seed: int, X: Any, column: int | None) -> Brought:
+        estimator: Any = self.estimator
+        if isinstance(estimator, str):
+            names = [str(name) for name in getattr(X, "columns", ())]
+            if estimator not in names:
+                known = listed(names, 10) or "no names"
+                raise InputError("unknown_score_column", column=estimator, columns=known)
+            place = names.index(estimator)
+            words = f"the scores in column {estimator!r}, taken as they are"
+            return Brought(place, words, prefit=False, seed=seed)
+        if isinstance(estimator, Integral):
+            n = X.shape[1] + (column is not None)
+            place = int(estimator) % n if -n <= estimator < n else -1
+            if place in (-1, column):
+                raise InputError("unknown_score_column", column=estimator, columns=str(n))
+            words = f"the scores in column {place}, taken as they are"
+            place -= column is not None and place > column
+            return Brought(int(place), words, prefit=False, seed=seed)
+        how = "as it was fitted, to other rows" if self.prefit else "fitted out of fold"
+        words = f"the scores of {shown(estimator)}, {how}"
+        return Brought(estimator, words, prefit=self.prefit, seed=seed)
+
+    @property
+    def _out_of_fold(self) -> bool:
+        return not (self.prefit or isinstance(self.estimator, str | Integral))
