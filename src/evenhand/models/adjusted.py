@@ -43,9 +43,10 @@ class FairAdjusted(FairBoostedClassifier, _Brings):
     rows (``prefit``). A column of scores is taken as it is: if what made it has seen these rows,
     every figure here is too good.
 
-    The scores of a column, of a fitted estimator, and of one without ``predict_proba`` become
-    probabilities by a logistic curve, :math:`P(y{=}1 \mid s) = \sigma(a\,t + b)`, where t is the
-    logit of scores between 0 and 1, and others themselves. It may fall: a risk is a score as well.
+    Scores of two labels become probabilities by a logistic curve, fitted to the same rows,
+    :math:`P(y{=}1 \mid s) = \sigma(a\,t + b)`, where t is the logit of scores between 0 and 1, and
+    others themselves: few models' probabilities are right as they are. The curve keeps the order of
+    the scores, or turns it, for a risk is a score as well.
 
     Parameters
     ----------

@@ -255,11 +255,6 @@ class Estimate:
         whole[:, self.seen] = found
         return whole
 
-    def logit(self, X: Any) -> FloatArray:
-        """Log-odds of the second of two values."""
-        log = np.log(np.clip(self(X), SURE, 1 - SURE))
-        return np.asarray(log[:, 1] - log[:, 0])
-
 
 def _fit_estimate(
     booster: Any,

@@ -31,6 +31,8 @@ __all__ = ["Brought", "Curve", "Scored"]
 
 # The ridge of the curve, as FairClassifier's: where scores part the labels it has an end.
 L2 = 1e-4
+# Probabilities between these have different logits, so that cuts can tell them apart.
+DISTINCT = (1e-300, 1 - 2.0**-53)
 
 
 class Curve(NamedTuple):
@@ -47,7 +49,7 @@ class Curve(NamedTuple):
             outside = score[(score < 0) | (score > 1)]
             if len(outside):
                 raise InputError("score_not_between", score=float(outside[0]))
-            score = logit(np.clip(score, SURE, 1 - SURE))
+            score = logit(np.clip(score, *DISTINCT))
         return self.slope * score + self.intercept
 
 
@@ -55,7 +57,8 @@ def fit_curve(score: FloatArray, rows: CodedRows, probability: bool, where: str)
     """Fit the curve to the scores of rows that what made them had not seen."""
     if score.min() == score.max():
         raise InputError("constant_scores", where=where, score=float(score[0]))
-    t = Curve(1.0, 0.0, probability).logit(score)
+    # Beyond SURE a probability says no more, and would draw the curve to itself.
+    t = Curve(1.0, 0.0, probability).logit(np.clip(score, SURE, 1 - SURE) if probability else score)
     center, spread = float(t.mean()), float(t.std()) or 1.0
     total = float(len(score) if rows.weight is None else rows.weight.sum())
     model = LogisticRegression(C=1 / (L2 * total), solver="newton-cholesky")
@@ -82,6 +85,8 @@ class Scored:
 
 def score_of(source: Any, X: Any) -> FloatArray:
     """Score of each row: what a column holds, or what a fitted estimator of two labels says."""
+    if isinstance(source, Estimate):
+        return source(X)[:, 1]
     if not isinstance(source, int):
         return scores_of(source, X, "estimator", ("predict_proba", "decision_function"))
     values = X.iloc[:, source] if hasattr(X, "iloc") else X[:, source]
@@ -145,15 +150,18 @@ class Brought:
             delayed(_fit)(model, options, inputs, rows, labels, np.flatnonzero(folds != k))
             for k in range(int(folds.max()) + 1)
         )
-        if hasattr(fitted[0], "predict_proba"):
+        shares = hasattr(fitted[0], "predict_proba")
+        if shares:
             n_categories = self.inputs.n_categories if family else 0
-            return [Estimate(m, _places(m, labels), n_labels, n_categories) for m in fitted]
+            fitted = [Estimate(m, _places(m, labels), n_labels, n_categories) for m in fitted]
+        if shares and n_labels > 2:
+            return fitted
         _check_two(n_labels)
         score = np.empty(len(rows.y))
         for k, one in enumerate(fitted):
             held = np.flatnonzero(folds == k)
             score[held] = score_of(one, safe_indexing(inputs, held))
-        self.curve = fit_curve(score, rows, probability=False, where="of estimator")
+        self.curve = fit_curve(score, rows, shares, where="of estimator")
         return [Scored(one, self.curve) for one in fitted]
 
     def _as_given(self, X: Any, rows: CodedRows, n_labels: int) -> Any:
