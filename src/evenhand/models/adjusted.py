@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from evenhand._extras import documented
@@ -178,6 +180,25 @@ class FairAdjusted(FairBoostedClassifier, _Brings):
         how = "as it was fitted, to other rows" if self.prefit else "fitted out of fold"
         words = f"the scores of {shown(estimator)}, {how}"
         return Brought(estimator, words, prefit=self.prefit, seed=seed)
+
+    def before(self) -> NDArray[np.float64]:
+        """Weights of the standardised columns with which ``classifier_`` is the score by itself.
+
+        It is then cut where ``before_`` says, if the cut is 0.
+
+        Returns
+        -------
+        ndarray of shape (n_weights,)
+            Intercepts are last; of more than two labels one after the other.
+        """
+        n, n_labels = len(self.column_names_), len(self.classes_)
+        several = n_labels > 2
+        # The first columns are the log-odds of all labels but the first.
+        weights = np.zeros((n_labels - 1, n + 1))
+        own = np.arange(n_labels - 1)
+        weights[own, own], weights[:, -1] = self.scaler_.scale_[own], self.scaler_.mean_[own]
+        weights[:, -1] -= 0.0 if several else self.maker_.brought.cut[0]
+        return np.concatenate([np.zeros((int(several), n + 1)), weights]).ravel()
 
     @property
     def _out_of_fold(self) -> bool:

@@ -36,9 +36,9 @@ def boosted_state(
     labels = [getattr(models.label, "source", models.label) for models in columns.models]
     if model.scorers:
         raise InputError("unsavable_scorers")
-    if any(not isinstance(e, int) and getattr(e, "forest", None) is None for e in labels):
-        if isinstance(model, FairAdjusted):
-            raise InputError("unsavable_estimator", estimator=model.scores_[:100])
+    read = all(isinstance(e, int) or getattr(e, "forest", None) for e in labels)
+    if isinstance(model, FairAdjusted) and not read:
+        raise InputError("unsavable_estimator", estimator=model.scores_[:100])
     estimates = [
         e
         for label, models in zip(labels, columns.models, strict=True)
@@ -104,7 +104,7 @@ def boosted_from(
     own_engine = FairClassifier(method=engine.method) if state["own_engine"] else None
     about = state.get("brought")
     kind = FairBoostedClassifier if about is None else FairAdjusted
-    model = kind(**values, **params, classifier=own_engine)
+    model: Any = kind(**values, **params, classifier=own_engine)
     model.check_parameters()
     fit, column, n = engine.fitted_, state["group_column"], state["n_features_in"]
     aware, labels = bool(engine.group_cuts), fit.labels.tolist()
@@ -126,9 +126,7 @@ def boosted_from(
         check_value("group_column", column, int)
         check_index("group_column", column, 0, n)
     inputs = _inputs_from(state["categories"], n_inputs, limits, read_values)
-    estimates = _estimates_from(
-        state["models"], arrays, n_inputs + (aware and brought is None)
-    )
+    estimates = _estimates_from(state["models"], arrays, n_inputs + (aware and brought is None))
     scored = brought is not None and brought.fixed
     per_fold = (not scored) + (0 if aware else len(labels))
     n_models = 1 if scored and aware else model.n_folds
@@ -147,7 +145,7 @@ def boosted_from(
     columns.models = []
     for k in range(n_models):
         own = estimates[k * per_fold : (k + 1) * per_fold]
-        label: Any = brought.estimator if scored else own.pop(0)
+        label: Any = own.pop(0) if brought is None or not scored else brought.estimator
         if brought is not None and brought.curve is not None:
             label = Scored(label, brought.curve)
         columns.models.append(FoldModels(label, tuple(own)))
@@ -157,9 +155,10 @@ def boosted_from(
     if "feature_names_in" in state:
         model.feature_names_in_ = read_values(state["feature_names_in"], limits)
         refuse(len(model.feature_names_in_) != n, "other_columns", n_inputs=n, n_columns=n)
-    if isinstance(model, FairAdjusted):
+    if about is not None:
         model.scores_, model.before_ = about["words"], about["before"]
-    return model.adopt(engine, columns, column, state["booster"])
+    fitted: FairBoostedClassifier = model.adopt(engine, columns, column, state["booster"])
+    return fitted
 
 
 def _brought_from(about: Any, model: Any, n_inputs: int, n_labels: int) -> Brought:
@@ -169,7 +168,9 @@ def _brought_from(about: Any, model: Any, n_inputs: int, n_labels: int) -> Broug
     if column is not None:
         check_value("column", column, int)
         check_index("column", column, 0, n_inputs)
-        check_value("estimator", about["estimator"], str if isinstance(about["estimator"], str) else int)
+        check_value(
+            "estimator", about["estimator"], str if isinstance(about["estimator"], str) else int
+        )
         model.estimator = about["estimator"]
     # Of two labels there is a curve; of more, probabilities are taken as they are.
     refuse(len(curve) != (3 if n_labels == 2 else 0), "bad_trees", what="curve")
@@ -178,7 +179,7 @@ def _brought_from(about: Any, model: Any, n_inputs: int, n_labels: int) -> Broug
     if curve:
         check_array("curve", curve[:2], (2,))
         check_value("curve", curve[2], bool)
-        brought.curve = Curve(*map(float, curve[:2]), curve[2])
+        brought.curve = Curve(float(curve[0]), float(curve[1]), curve[2])
     return brought
 
 
