@@ -236,7 +236,7 @@ def _short(method):
         ({"methods": ["evenhand", "magic"]}, "unknown_peer", {"peer": "magic"}),
         ({"methods": None}, "unknown_peer", {"peer": None}),
         ({"methods": []}, "no_peers", {}),
-        ({"methods": {"x": LogisticRegression()}}, "peer_without_groups", {"peer": "x"}),
+        ({"methods": {"x": StandardScaler()}}, "peer_without_fit", {"peer": "x"}),
         ({"methods": {"x": Cut}}, "peer_is_a_class", {"peer": "x"}),
         (
             {"methods": ["reweighing"], "notion": "false_discovery"},
