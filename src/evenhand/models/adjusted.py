@@ -16,7 +16,7 @@ from evenhand._sklearn import HasMethods
 from evenhand.core.errors import InputError
 from evenhand.engines.coding import listed
 from evenhand.models.boosted import FairBoostedClassifier, shown
-from evenhand.models.brought import Brought, check_brought
+from evenhand.models.brought import Brought, check_brought, checked_scores
 from evenhand.models.classifier import FairClassifier
 
 __all__ = ["FairAdjusted"]
@@ -159,27 +159,46 @@ class FairAdjusted(FairBoostedClassifier, _Brings):
         self.scores_, self.before_ = brought.words, brought.cut[1]
         return self
 
-    def _brought(self, seed: int, X: Any, column: int | None) -> Brought:
-        estimator: Any = self.estimator
-        if isinstance(estimator, str):
+    def _check(self, X: Any, column: int | None, y: Any = None, *, reset: bool) -> Any:
+        """Check X as for boosting, and that the scores, if they are a column, are numbers."""
+        checked = super()._check(X, column, y, reset=reset)
+        table = checked[0] if reset else checked
+        place = self._place(table, column)
+        if place is None:
+            return checked
+        if hasattr(table, "iloc"):
+            score = checked_scores(table.iloc[:, place], str(table.columns[place]))
+            table = table.copy(deep=False)
+            table.isetitem(place, score)
+        else:
+            checked_scores(table[:, place], str(place))
+        return (table, checked[1]) if reset else table
+
+    def _place(self, X: Any, column: int | None) -> int | None:
+        """Find the column of scores in X, which has the group column no more."""
+        if not isinstance(self.estimator, str | Integral):
+            return None
+        about: dict[str, Any] = {"column": self.estimator}
+        if isinstance(self.estimator, str):
             names = [str(name) for name in getattr(X, "columns", ())]
-            if estimator not in names:
+            if self.estimator not in names:
                 known = listed(names, 10) or "no names"
-                raise InputError("unknown_score_column", column=estimator, columns=known)
-            place = names.index(estimator)
-            words = f"the scores in column {estimator!r}, taken as they are"
-            return Brought(place, words, prefit=False, seed=seed)
-        if isinstance(estimator, Integral):
-            n = X.shape[1] + (column is not None)
-            place = int(estimator) % n if -n <= estimator < n else -1
-            if place in (-1, column):
-                raise InputError("unknown_score_column", column=estimator, columns=str(n))
-            words = f"the scores in column {place}, taken as they are"
-            place -= column is not None and place > column
-            return Brought(int(place), words, prefit=False, seed=seed)
-        how = "as it was fitted, to other rows" if self.prefit else "fitted out of fold"
-        words = f"the scores of {shown(estimator)}, {how}"
-        return Brought(estimator, words, prefit=self.prefit, seed=seed)
+                raise InputError("unknown_score_column", columns=known, **about)
+            return names.index(self.estimator)
+        n, place = X.shape[1] + (column is not None), int(self.estimator)
+        place += n * (place < 0)
+        if not 0 <= place < n or place == column:
+            raise InputError("unknown_score_column", columns=f"{n} columns", **about)
+        return place - (column is not None and place > column)
+
+    def _brought(self, seed: int, X: Any, column: int | None) -> Brought:
+        place = self._place(X, column)
+        if place is None:
+            how = "as it was fitted, to other rows" if self.prefit else "fitted out of fold"
+            words = f"the scores of {shown(self.estimator)}, {how}"
+            return Brought(self.estimator, words, prefit=self.prefit, seed=seed)
+        words = f"the scores in column {self.estimator!r}, taken as they are"
+        return Brought(place, words, prefit=False, seed=seed)
 
     def before(self) -> NDArray[np.float64]:
         """Weights of the standardised columns with which ``classifier_`` is the score by itself.

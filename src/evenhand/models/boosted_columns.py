@@ -292,7 +292,7 @@ def fit_stopped(
     """Fit a clone of the booster, on one thread; one that needs rows to stop by has a tenth."""
     model, fitted, extra = clone(booster), np.ones(len(target), dtype=bool), dict(options)
     params = model.get_params()
-    if params.get("n_jobs", 1) is None:
+    if family_of(model) and params.get("n_jobs", 1) is None:
         model.set_params(n_jobs=1)
     if params.get("early_stopping_round") or params.get("early_stopping_rounds"):
         codes = np.unique(target, return_inverse=True)[1]

@@ -89,8 +89,7 @@ def score_of(source: Any, X: Any) -> FloatArray:
         return source(X)[:, 1]
     if not isinstance(source, int):
         return scores_of(source, X, "estimator", ("predict_proba", "decision_function"))
-    values = X.iloc[:, source] if hasattr(X, "iloc") else X[:, source]
-    return checked_scores(values, str(getattr(values, "name", source)))
+    return np.asarray(X.iloc[:, source] if hasattr(X, "iloc") else X[:, source], dtype=np.float64)
 
 
 def checked_scores(values: Any, name: str) -> FloatArray:
