@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import NOTIONS
@@ -209,6 +210,8 @@ def groups_to_fit(estimator: Any, z: Any) -> dict[str, Any]:
         return {"sensitive_features": z}
     name, inner = getattr(estimator, "steps", [("", getattr(estimator, "estimator", None))])[-1]
     found = groups_to_fit(inner, z) if hasattr(inner, "fit") else {}
+    if found and get_config()["enable_metadata_routing"]:
+        return {"sensitive_features": z}
     return {f"{name}__{key}" if name else key: groups for key, groups in found.items()}
 
 
