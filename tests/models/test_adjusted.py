@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from evenhand import FairAdjusted, FairBoostedClassifier
+from evenhand import FairAdjusted, FairBoostedClassifier, fair_pipeline, save_report
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import find_notion
 from evenhand.models import brought
@@ -363,3 +363,39 @@ def test_new_scores_are_made_as_the_old_ones():
     model = adjusted(0, **AWARE).fit(score[:, None] / 10, y, sensitive_features=z)
     with raises("score_not_between", score=7.0):
         model.predict(np.full((3, 1), 7.0), sensitive_features=z[:3])
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_other_boosters_with_words_and_weights(data, library):
+    module = pytest.importorskip(library)
+    kind = module.LGBMClassifier if library == "lightgbm" else module.XGBClassifier
+    quiet = {"verbosity": -1} if library == "lightgbm" else {}
+    X, y, z = data
+    names = np.where(y == 1, "good", "bad")
+    one, two = (
+        adjusted(kind(n_estimators=5, **quiet), pos_label=label, tau=0.5)
+        for label in ("good", "bad")
+    )
+    one.fit(X, names, sensitive_features=z, sample_weight=np.ones(len(y)))
+    two.fit(X, names, sensitive_features=z)
+    # The favourable label is the second number, whatever its place among the sorted labels.
+    assert np.corrcoef(one.columns_[:, 0], -two.columns_[:, 0])[0, 1] > 0.8
+    assert np.corrcoef(one.columns_[:, 0], y)[0, 1] > 0.3
+
+
+def test_pipelines_of_tables_and_their_page(data, tmp_path):
+    X, y, z = data
+    theirs = LogisticRegression().fit(*make_problem(n=400, seed=7)[:2])
+    frame = pd.DataFrame(X).rename(columns=str).assign(sex=np.array(["f", "m"])[z])
+    frame["score"] = theirs.predict_proba(X)[:, 1]
+    quick = {"booster": QUICK, "random_state": 0, "pos_label": 1}
+    scored = fair_pipeline("sex", scores="score", tau=0.6, **quick).fit(frame, y)
+    own = FairAdjusted(LogisticRegression(), tau=0.6, **quick)
+    encoded = fair_pipeline("sex", classifier=own).fit(frame.drop(columns="score"), y)
+    for model in (scored, encoded):
+        save_report(model, tmp_path / "page.html", frame, y)
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert "An existing model was adjusted: the scores " in page
+        assert "The group is estimated from" in page
+    np.testing.assert_array_equal(scored[0].transform(frame)[:, 0], frame["score"])
+    assert scored[0].get_feature_names_out()[0] == "score"

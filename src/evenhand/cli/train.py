@@ -96,7 +96,6 @@ def train(
         taus = [opt.parse_target(t) for t in tau or [0.8]]
         notions = notion or ["statistical_parity"]
         early: list[str] = []
-        verbose = int(not as_json and sys.stderr.isatty())
 
         def show_early() -> None:
             """Say what was seen in the columns while the user can still do otherwise."""
@@ -129,7 +128,7 @@ def train(
                 scores=scores,
                 bins=opt.parse_bins(bins),
                 min_group_size=min_group_size,
-                **({} if boosted or scores else {"verbose": verbose}),
+                **_progress(boosted or scores, as_json),
             )
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else show_early)
@@ -181,6 +180,11 @@ def adjust(
     table with the same columns.
     """
     train(**locals())
+
+
+def _progress(trees: Any, as_json: bool) -> dict[str, int]:
+    """Say whether a linear fit shows how far it is."""
+    return {} if trees else {"verbose": int(not as_json and sys.stderr.isatty())}
 
 
 def _show(

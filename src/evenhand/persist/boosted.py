@@ -172,6 +172,7 @@ def _brought_from(about: Any, model: Any, n_inputs: int, n_labels: int) -> Broug
             "estimator", about["estimator"], str if isinstance(about["estimator"], str) else int
         )
         model.estimator = about["estimator"]
+    refuse(column is not None and n_labels > 2, "bad_trees", what="labels")
     # Of two labels there is a curve; of more, probabilities are taken as they are.
     refuse(len(curve) != (3 if n_labels == 2 else 0), "bad_trees", what="curve")
     brought = Brought(column, about["words"], prefit=True, seed=0)

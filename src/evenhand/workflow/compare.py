@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +119,7 @@ def compare_methods(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
-        for name, model in saved.items():
-            _check_saved(name, model, str(good), fingerprint(X))
+        _check_saved(saved, str(good), fingerprint(X))
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
@@ -152,16 +151,17 @@ def compare_methods(
     )
 
 
-def _check_saved(name: str, saved: SavedModel, favourable: str, table: str) -> None:
-    """Refuse a saved model of another answer; warn that it may have been fitted to test rows."""
-    model = saved.model[-1] if hasattr(saved.model, "steps") else saved.model
-    own = model.fitted_.favourable
-    if own != [favourable]:
-        own = " or ".join(own)
-        raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
-    same = saved.facts.get("fingerprint") == table
-    code = "model_of_this_table" if same else "model_of_unknown_rows"
-    warnings.warn(InputWarning(code, model=name), stacklevel=2)
+def _check_saved(models: Mapping[str, SavedModel], favourable: str, table: str) -> None:
+    """Refuse saved models of another answer; warn that they may have been fitted to test rows."""
+    for name, saved in models.items():
+        model = saved.model[-1] if hasattr(saved.model, "steps") else saved.model
+        own = " or ".join(model.fitted_.favourable)
+        if own != favourable:
+            raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
+        warning = InputWarning("model_of_unknown_rows", model=name)
+        if saved.facts.get("fingerprint") == table:
+            warning = InputWarning("model_of_this_table", model=name)
+        warnings.warn(warning, stacklevel=2)
 
 
 def _without_type(text: str) -> str:
