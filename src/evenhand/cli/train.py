@@ -138,8 +138,8 @@ def train(
 
 
 @command(
-    "evenhand adjust loans.csv --scores score --label repaid --sensitive sex -o loans.model",
-    "evenhand adjust loans.csv --scores score --label repaid --sensitive sex --group-cuts",
+    "evenhand adjust loans.csv --scores score --label repaid --sensitive sex",
+    "evenhand adjust new.csv --scores p --label paid --sensitive sex --group-cuts",
 )
 def adjust(
     file: opt.File,
