@@ -56,7 +56,7 @@ def save_report(
     classifier = model[-1] if isinstance(model, FairPipeline) else None
     if type(classifier) not in (FairClassifier, FairBoostedClassifier, FairAdjusted):
         raise TypeError(
-            "a report is of a fair_pipeline of a FairClassifier, FairBoostedClassifier or "
+            "a report is of a FairClassifier in a fair_pipeline, or a FairBoostedClassifier or "
             f"FairAdjusted, which knows the table's columns; this is a {type(model).__name__}."
         )
     check_is_fitted(model)
