@@ -12,7 +12,8 @@ from scipy.special import expit
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import Bunch
 
-from evenhand import FairBoostedClassifier, datasets
+from evenhand import FairAdjusted, FairBoostedClassifier, datasets
+from evenhand.models.boosted_columns import default_booster
 from evenhand.peers import PEERS, PeerRecord
 
 # Han et al., "FFB: A Fair Fairness Benchmark for In-Processing Group Fairness Methods", 2023.
@@ -122,6 +123,14 @@ if "group_cuts" in FairBoostedClassifier().get_params():
     METHODS["evenhand_boosted_aware"] = PeerRecord(
         "evenhand, boosted, a cut per group",
         lambda n, s: FairBoostedClassifier(n, group_cuts=True, confidence=None, random_state=s),
+        form="trees",
+    )
+for _aware in (False, True):  # the default booster, as a model that somebody has already
+    METHODS["evenhand_adjusted" + "_aware" * _aware] = PeerRecord(
+        "evenhand, adjusted" + ", a cut per group" * _aware,
+        lambda n, s, aware=_aware: FairAdjusted(
+            default_booster(), n, group_cuts=aware, confidence=None, random_state=s
+        ),
         form="trees",
     )
 AWARE = {k for k, r in METHODS.items() if getattr(r.make(PARITY, 0), "needs_group", False)}

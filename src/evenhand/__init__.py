@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from evenhand.core.groups import group_codes
     from evenhand.core.metrics import *
     from evenhand.core.rates import RATES
+    from evenhand.models.adjusted import FairAdjusted
     from evenhand.models.boosted import FairBoostedClassifier
     from evenhand.models.classifier import FairClassifier, FairnessWarning, FavourableLabelWarning
     from evenhand.models.method import Method
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 # command line can say its version, or that it was interrupted, without half of scikit-learn.
 _HOME = {
     "RATES": "core.rates",
+    "FairAdjusted": "models.adjusted",
     "FairBoostedClassifier": "models.boosted",
     "FairClassifier": "models.classifier",
     "FairnessWarning": "models.classifier",
@@ -47,6 +49,7 @@ _HOME = {
 
 __all__ = [
     "RATES",
+    "FairAdjusted",
     "FairBoostedClassifier",
     "FairClassifier",
     "FairnessWarning",

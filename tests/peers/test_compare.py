@@ -10,13 +10,14 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from evenhand import FairClassifier, statistical_rate
+from evenhand import FairClassifier, load_model, save_model, statistical_rate
 from evenhand.core.errors import Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
@@ -236,7 +237,7 @@ def _short(method):
         ({"methods": ["evenhand", "magic"]}, "unknown_peer", {"peer": "magic"}),
         ({"methods": None}, "unknown_peer", {"peer": None}),
         ({"methods": []}, "no_peers", {}),
-        ({"methods": {"x": LogisticRegression()}}, "peer_without_groups", {"peer": "x"}),
+        ({"methods": {"x": StandardScaler()}}, "peer_without_fit", {"peer": "x"}),
         ({"methods": {"x": Cut}}, "peer_is_a_class", {"peer": "x"}),
         (
             {"methods": ["reweighing"], "notion": "false_discovery"},
@@ -429,3 +430,43 @@ class TestDisplay:
         assert first.endswith("(no rate)")
         assert second.strip() == "_fine"
         assert ax.get_legend().get_title().get_text() == "one split"
+
+
+def test_any_estimator_takes_part(problem):
+    X, y, z = problem
+    groups_too = make_pipeline(StandardScaler(), Cut())
+    tuned = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)
+    methods = {"lr": LogisticRegression(), "tuned": tuned, "piped": groups_too}
+    methods["plain"] = make_pipeline(StandardScaler(), LogisticRegression())
+    table = run(problem, methods, taus=[0.8], n_splits=1).set_index("key")
+    assert (table["error"] == "").all()
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    train, test = stratified_rows(y, z, random_state=seed)
+    score = LogisticRegression().fit(X[train], y[train]).score(X[test], y[test])
+    assert table.loc["lr", "accuracy"] == pytest.approx(score)
+
+
+def test_saved_models_take_part(problem, tmp_path):
+    X, y, z = problem
+    names = np.where(y == 1, "yes", "no")
+    model = FairClassifier(tau=0.8, pos_label="yes").fit(X, names, sensitive_features=z)
+    save_model(model, tmp_path / "a.model")
+    loaded = load_model(tmp_path / "a.model")
+    options = {"taus": [0.6, 0.8], "n_splits": 1, "transformer": StandardScaler()}
+    named = run((X, names, z), {"mine": loaded}, **options)
+    listed = run((X, names, z), [str(tmp_path / "a.model")], **options)
+    assert listed["method"].unique().tolist() == ["a.model"]
+    np.testing.assert_array_equal(named["accuracy"], listed["accuracy"])
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    test = stratified_rows(names, z, random_state=seed)[1]
+    expected = [np.mean(model.at(tau).predict(X[test]) == names[test]) for tau in (0.6, 0.8)]
+    np.testing.assert_allclose(named["accuracy"], expected)
+
+
+def test_many_groups(problem):
+    X, y, _ = problem
+    three = np.arange(len(y)) % 3
+    methods = ["evenhand", "accuracy_only", "reweighing", "constant", "zhang"]
+    table = run((X, y, three), methods, taus=[0.5], n_splits=1).set_index("key")
+    assert "3 groups" in table.loc["zhang", "error"]
+    assert (table["error"].drop("zhang") == "").all()

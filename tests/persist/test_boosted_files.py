@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from helpers import raises
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from test_persist import edit_state, refused, rewritten, state
 from threadpoolctl import threadpool_limits
 
-from evenhand import FairBoostedClassifier, FairnessWarning, load_model, save_model
+from evenhand import FairAdjusted, FairBoostedClassifier, FairnessWarning, load_model, save_model
 from evenhand.persist.onnx import to_onnx
 from evenhand.tables.pipeline import fair_pipeline
 
@@ -188,3 +189,77 @@ def test_a_file_as_it_is_is_read(saved, tmp_path):
 
     (tmp_path / "m").write_bytes(rewritten(saved, nothing))
     assert load_model(tmp_path / "m").model[-1].n_folds == 2
+
+
+def adjusted(kind, aware):
+    """An adjusted model of a column, or of trees, with its frame and labels."""
+    frame, y, z, three = table()
+    frame["score"] = frame["b"] + (frame["kind"] == "x")
+    frame["town"] = np.where(z == "p", "here", None)
+    estimator = "score" if kind == "column" else booster_of("scikit-learn")
+    options = QUICK | {"booster": booster_of("scikit-learn"), "group_cuts": aware}
+    model = FairAdjusted(estimator, **options | {"confidence": None if aware else 0.9})
+    labels = three if kind == "three labels" else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        return model.fit(frame, labels, sensitive_features=z), frame, z
+
+
+@pytest.mark.parametrize(
+    ("kind", "aware"),
+    [
+        ("column", False),
+        ("column", True),
+        ("trees", False),
+        ("trees", True),
+        ("three labels", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+def test_adjusted_the_same_bit_for_bit(kind, aware, tmp_path):
+    model, frame, z = adjusted(kind, aware)
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m").model
+    groups = {"sensitive_features": z} if aware else {}
+    new = frame.assign(town="elsewhere")
+    for one, two in ((model, again), (model.at(0.6), again.at(0.6))):
+        np.testing.assert_array_equal(
+            one.predict_proba(new, **groups), two.predict_proba(new, **groups)
+        )
+    np.testing.assert_array_equal(again.before(), model.before())
+    about = ("scores_", "before_", "column_names_")
+    assert [getattr(again, a) for a in about] == [getattr(model, a) for a in about]
+    assert again.estimator == ("score" if kind == "column" else None)
+    save_model(again, tmp_path / "n")
+
+
+def test_an_estimator_that_no_file_can_hold(tmp_path):
+    frame, y, z, _ = table()
+    model = FairAdjusted(LogisticRegression(), booster=booster_of("scikit-learn"), **QUICK)
+    model.fit(frame[["b", "c"]], y, sensitive_features=z)
+    with raises("unsavable_estimator"):
+        save_model(model, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"column": 99},
+        {"column": -1},
+        {"column": None},
+        {"column": "b"},
+        {"estimator": None},
+        {"curve": []},
+        {"curve": [1.0, 2.0]},
+        {"curve": [1.0, float("inf"), True]},
+        {"curve": [1.0, 2.0, 3.0]},
+        {"curve": ["a", 2.0, True]},
+        {"words": 3},
+        {"before": None},
+    ],
+)
+def test_a_file_that_contradicts_its_column(change, tmp_path):
+    save_model(adjusted("column", True)[0], tmp_path / "m")
+
+    saved = (tmp_path / "m").read_bytes()
+    refused(rewritten(saved, state(lambda s: s["boosted"]["brought"].update(change))), tmp_path)

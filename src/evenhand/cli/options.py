@@ -144,6 +144,9 @@ Boosted = Annotated[
     bool,
     typer.Option("--boosted", help="Boosted trees instead of a linear model: stronger and slower."),
 ]
+_SCORES = "Column of the model's scores, a number in every row; higher or lower may be favourable."
+Scores = Annotated[str, typer.Option(help=_SCORES)]
+HiddenScores = Annotated[str | None, typer.Option(help=_SCORES, hidden=True)]
 SensitiveInputs = Annotated[
     bool, typer.Option("--sensitive-inputs", help="Sensitive columns are inputs as well.")
 ]

@@ -92,6 +92,7 @@ def audit(
 @command(
     "evenhand compare loans.csv --label repaid --sensitive sex",
     "evenhand compare loans.csv --label repaid --sensitive sex --method zafar",
+    "evenhand compare new.csv --label repaid --sensitive sex --model loans.model",
 )
 def compare(
     file: opt.File,
@@ -102,6 +103,10 @@ def compare(
         typer.Option(
             help="Method to compare; may be repeated.", show_default="those that are quick"
         ),
+    ] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(help="Saved model to compare with them as it is; may be repeated."),
     ] = None,
     tau: Annotated[
         list[float] | None, typer.Option(help="Target; may be repeated.", show_default="0.8 0.9")
@@ -125,7 +130,8 @@ def compare(
     as_json: opt.AsJson = False,
 ) -> None:
     r"""Compare evenhand with other methods on a table: the same splits, every method chosen for τ
-    on the training part, figures on test data.
+    on the training part, figures on test data. A saved --model is not fitted: give rows that it
+    was not fitted to, or its figures are too good.
 
     Methods of other packages need pip install '.\[peers]' in a clone; what is not installed is
     reported and left out.
@@ -141,6 +147,7 @@ def compare(
             label=label,
             sensitive=sensitive,
             methods=method,
+            models=model or [],
             taus=[opt.parse_target(t) for t in tau or [0.8, 0.9]],
             notion=notion,
             favourable=favourable,

@@ -55,6 +55,7 @@ def train(
     delta: opt.Delta = 0.05,
     group_cuts: opt.GroupCuts = False,
     boosted: opt.Boosted = False,
+    scores: opt.HiddenScores = None,
     sensitive_inputs: opt.SensitiveInputs = False,
     exclude: opt.Exclude = None,
     person: opt.Person = None,
@@ -124,15 +125,66 @@ def train(
                 delta=delta,
                 group_cuts=group_cuts,
                 boosted=boosted,
+                scores=scores,
                 bins=opt.parse_bins(bins),
                 min_group_size=min_group_size,
-                **({} if boosted else {"verbose": int(not as_json and sys.stderr.isatty())}),
+                **_progress(boosted or scores, as_json),
             )
             rows = None if test is None else read_file(test, delimiter, encoding)
             saved = _fit(table, settings, dask, rows, None if as_json else show_early)
         summary = _write(saved, out, page)
     _show(as_json, summary, [out, page], caught, early)
     finish(reached(summary))
+
+
+@command(
+    "evenhand adjust loans.csv --scores score --label repaid --sensitive sex",
+    "evenhand adjust new.csv --scores p --label paid --sensitive sex --group-cuts",
+)
+def adjust(
+    file: opt.File,
+    scores: opt.Scores,
+    label: opt.Label,
+    sensitive: opt.Sensitive,
+    tau: opt.Taus = None,
+    notion: opt.Notions = None,
+    favourable: opt.Favourable = None,
+    test: opt.TestFile = None,
+    test_size: opt.TestSize = None,
+    confidence: opt.Confidence = "0.9",
+    selection: opt.SelectionRows = opt.Selection.train,
+    delta: opt.Delta = 0.05,
+    group_cuts: opt.GroupCuts = False,
+    exclude: opt.Exclude = None,
+    person: opt.Person = None,
+    kind: opt.Kinds = None,
+    bins: opt.Bins = None,
+    missing_groups: opt.MissingGroups = opt.Missing.error,
+    min_group_size: opt.MinTrainingRows = 30,
+    na: opt.Na = None,
+    keep_na: opt.KeepNa = None,
+    out: opt.Out = Path("evenhand.model"),
+    report: opt.Report = None,
+    no_report: opt.NoReport = False,
+    seed: opt.Seed = 0,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Adjust a model there is already, by its scores in a column, and write what comes of it.
+
+    FILE has rows that the model had not seen when it was made, with its score, the label, the
+    sensitive column and, if there are any, other columns from which the group is estimated; answers
+    go by these and the score, and with --group-cuts by the score and the group. What train says of
+    its part held back, its files and its exit codes is true here as well. Then predict takes a
+    table with the same columns.
+    """
+    train(**locals())
+
+
+def _progress(trees: Any, as_json: bool) -> dict[str, int]:
+    """Say whether a linear fit shows how far it is."""
+    return {} if trees else {"verbose": int(not as_json and sys.stderr.isatty())}
 
 
 def _show(

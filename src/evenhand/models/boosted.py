@@ -53,8 +53,6 @@ from evenhand.models.training import Fit, learn
 __all__ = ["FairBoostedClassifier"]
 
 FloatArray = NDArray[np.float64]
-# What needs the groups to predict, as its error calls it.
-AWARE = "a FairBoostedClassifier with group_cuts=True"
 
 
 def shown(booster: Any) -> str:
@@ -62,12 +60,14 @@ def shown(booster: Any) -> str:
     return " ".join(repr(booster).split())
 
 
-def _check_kinds(X: pd.DataFrame) -> None:
-    """Refuse columns that are neither numbers nor categories."""
+def _check_kinds(X: pd.DataFrame, *, text: bool) -> None:
+    """Refuse columns that are neither numbers nor categories, nor text where that may be."""
+    are = pd.api.types
     others = {
         str(name): dtype
         for name, dtype in X.dtypes.items()
-        if not (pd.api.types.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
+        if not (are.is_numeric_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
+        if not (text and (are.is_object_dtype(dtype) or are.is_string_dtype(dtype)))
     }
     if others:
         raise InputError(
@@ -207,6 +207,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     random_state: Any = None
     n_jobs: int | None = None
 
+    takes_text: ClassVar[bool] = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairClassifier._parameter_constraints,
         "classifier": [FairClassifier, None],
@@ -303,7 +305,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         def view(fitted: Any, held: Any) -> tuple[CodedRows, CodedRows]:
             fitted = np.arange(len(rows.y)) if fitted is None else fitted
             part, rest = take_rows(rows, fitted), take_rows(rows, held)
-            maker = self._maker(seed)
+            maker = self._maker(seed, X, column)
             among = " to fit to" if len(held) else ""
             part = part._replace(classes=labels)
             columns = maker.fit(safe_indexing(X, part.X[:, 0]), part, order[fitted], among)
@@ -371,10 +373,16 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         for name in sorted(shared):
             value, default = getattr(engine, name), getattr(usual, name)
             if not (isinstance(value, type(default)) and value == default):
-                raise InputError("parameter_of_engine", parameter=Parameter(name, value), name=name)
+                raise InputError(
+                    "parameter_of_engine",
+                    parameter=Parameter(name, value),
+                    name=name,
+                    owner=type(self).__name__,
+                )
         engine.set_params(**{name: own[name] for name in shared} | {"sensitive_features": None})
         settings = engine.settings()  # its errors come before long work
-        if settings.group_cuts and settings.place == "train" and settings.margin:
+        on_folds = settings.place == "train" and self._out_of_fold
+        if settings.group_cuts and on_folds and settings.margin:
             raise InputError(
                 "boosted_group_cuts",
                 cuts=Parameter("group_cuts", True),
@@ -385,7 +393,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             )
         return engine
 
-    def _maker(self, seed: int) -> BoostedColumns:
+    def _maker(self, seed: int, X: Any, column: int | None) -> BoostedColumns:
         return BoostedColumns(
             self.booster,
             n_folds=self.n_folds,
@@ -393,7 +401,17 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             n_jobs=self.n_jobs,
             seed=seed,
             aware=self.group_cuts,
+            brought=self._brought(seed, X, column),
         )
+
+    def _brought(self, seed: int, X: Any, column: int | None) -> Any:
+        """Give what makes the label's models, if that is not the booster."""
+        return None
+
+    @property
+    def _out_of_fold(self) -> bool:
+        """Whether the label's model is fitted here: K models, which all answer for new rows."""
+        return True
 
     def _check(self, X: Any, column: int | None, y: Any = None, *, reset: bool) -> Any:
         """Check X, and y if given, as scikit-learn does; leave out the group column.
@@ -404,8 +422,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         is_frame = hasattr(table, "iloc")
         options: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if is_frame:
-            _check_kinds(table)
-            if any(isinstance(kind, pd.CategoricalDtype) for kind in table.dtypes):
+            _check_kinds(table, text=self.takes_text)
+            if not all(pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes):
                 options = {"skip_check_array": True}
         if reset:
             options["y"] = y
@@ -505,7 +523,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             groups = find_groups(table, self.group_column_, where, None, None)
         fit = self.fitted_
         small, edges = fit.small_groups, fit.edges
-        z = code_known_groups(AWARE, fit.groups, groups, X.shape[0], small=small, edges=edges)
+        aware = f"a {type(self).__name__} with group_cuts=True"
+        z = code_known_groups(aware, fit.groups, groups, X.shape[0], small=small, edges=edges)
         return X, z, groups
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:

@@ -29,6 +29,7 @@ __all__ = [
     "default_booster",
     "fit_stopped",
     "probability_columns",
+    "scores_of",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -37,6 +38,8 @@ FloatArray = NDArray[np.float64]
 SURE = 1e-6
 # Of fewer rows, what the booster refuses is for lack of rows.
 FEW_ROWS = 100
+# Of text, which only a model that was brought can have; scikit-learn's booster takes 255.
+MOST_VALUES = 200
 
 
 class FoldModels(NamedTuple):
@@ -141,12 +144,16 @@ def check_scorer(scorer: Any, name: str) -> None:
             raise InputError("scorer_not_fitted", scorer=name) from None
 
 
-def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
-    """Score of each row by a fitted estimator: its decision function, or P of its second class."""
-    if hasattr(scorer, "decision_function"):
-        scores = np.asarray(scorer.decision_function(X), dtype=np.float64)
-    else:
-        scores = np.asarray(scorer.predict_proba(X), dtype=np.float64)
+def scores_of(
+    scorer: Any, X: Any, name: str, ways: Sequence[str] = ("decision_function", "predict_proba")
+) -> FloatArray:
+    """Score of each row by a fitted estimator: its decision function, or P of its second class.
+
+    ``ways`` are in the order in which they are tried.
+    """
+    way = next(way for way in ways if hasattr(scorer, way))
+    scores = np.asarray(getattr(scorer, way)(X), dtype=np.float64)
+    if way == "predict_proba":
         scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
     if scores.shape != (X.shape[0],):
         raise InputError(
@@ -155,6 +162,16 @@ def _scorer_column(scorer: Any, X: Any, name: str) -> FloatArray:
     if not np.isfinite(scores).all():
         raise InputError("infinite_scores", scorer=name)
     return scores
+
+
+def _values_of(column: Any) -> list[Any] | None:
+    """Values of a column of categories, or the most frequent ones of text; None of numbers."""
+    if hasattr(column, "cat"):
+        return list(column.cat.categories)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    counts = column.value_counts(sort=False)
+    return sorted(counts.sort_index().nlargest(MOST_VALUES).index.tolist())
 
 
 class BoosterInputs:
@@ -166,10 +183,8 @@ class BoosterInputs:
 
     def __init__(self, X: Any, booster: Any) -> None:
         frame = hasattr(X, "iloc")
-        kinds = [getattr(X.iloc[:, j], "cat", None) for j in range(X.shape[1])] if frame else []
-        self.categories = {
-            j: kind.categories.tolist() for j, kind in enumerate(kinds) if kind is not None
-        }
+        kinds = [_values_of(X.iloc[:, j]) for j in range(X.shape[1])] if frame else []
+        self.categories = {j: values for j, values in enumerate(kinds) if values is not None}
         own = getattr(booster, "categorical_features", None)
         self.plain = bool(family_of(booster)) and own in (None, "from_dtype")
 
@@ -216,10 +231,16 @@ class Estimate:
     """A fitted model of a target, as P(target | x) for all its values, those not seen included."""
 
     def __init__(
-        self, model: Any, seen: NDArray[np.intp], n_values: int, n_categories: int
+        self,
+        model: Any,
+        seen: NDArray[np.intp],
+        n_values: int,
+        n_categories: int,
+        *,
+        trees: bool = True,
     ) -> None:
         self.model, self.seen, self.n_values = model, seen, n_values
-        self.forest = None if model is None else forest_of(model, n_categories)
+        self.forest = forest_of(model, n_categories) if trees and model is not None else None
 
     def __call__(self, X: Any) -> FloatArray:
         """Probability of each value, shape (n_samples, n_values)."""
@@ -265,17 +286,18 @@ def _fit_estimate(
 def fit_stopped(
     booster: Any,
     X: Any,
-    target: NDArray[np.intp],
+    target: NDArray[Any],
     weight: FloatArray | None,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Fit a clone of the booster, on one thread; one that needs rows to stop by has a tenth."""
     model, fitted, extra = clone(booster), np.ones(len(target), dtype=bool), dict(options)
     params = model.get_params()
-    if params.get("n_jobs", 1) is None:
+    if family_of(model) and params.get("n_jobs", 1) is None:
         model.set_params(n_jobs=1)
     if params.get("early_stopping_round") or params.get("early_stopping_rounds"):
-        fitted = _to_fit(target, params.get("random_state"))
+        codes = np.unique(target, return_inverse=True)[1]
+        fitted = _to_fit(codes, params.get("random_state"))
         held = safe_indexing(X, np.flatnonzero(~fitted)), target[~fitted]
         if (~fitted).any():
             if "eval_X" in signature(model.fit).parameters:  # of newer LightGBM
@@ -288,7 +310,8 @@ def fit_stopped(
     if family_of(model) == "XGBClassifier" and (~fitted).any():
         extra["verbose"] = False
     if weight is not None:
-        extra["sample_weight"] = weight[fitted]
+        steps = getattr(model, "steps", None)  # of a pipeline
+        extra[f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"] = weight[fitted]
     with pools().limit(limits=1, user_api="openmp"):
         return model.fit(safe_indexing(X, np.flatnonzero(fitted)), target[fitted], **extra)
 
@@ -315,12 +338,20 @@ class BoostedColumns:
         n_jobs: int | None,
         seed: int,
         aware: bool = False,
+        brought: Any = None,
     ) -> None:
         self.booster = clone(booster) if booster is not None else default_booster()
         if self.booster.get_params().get("random_state", seed) is None:
             self.booster.set_params(random_state=seed)
         self.n_folds, self.scorers = n_folds, scorers
         self.n_jobs, self.aware = n_jobs, aware
+        # The label's model, if it is not the booster: a Brought.
+        self.brought = brought
+
+    @property
+    def alone(self) -> bool:
+        """Whether a score that was brought is the only column: its cuts are all that is chosen."""
+        return self.aware and self.brought is not None
 
     def fit(self, X: Any, rows: CodedRows, order: NDArray[np.intp], where: str) -> FloatArray:
         """Fit the models; columns of the rows, out of fold, before standardisation."""
@@ -331,11 +362,13 @@ class BoostedColumns:
         if rows.person is not None:  # no model answers for a person that it has seen
             _, first, person = np.unique(rows.person, return_index=True, return_inverse=True)
             self.folds = self.folds[first][person]
-        self._check_folds(rows, where)
+        if not (self.alone and self.brought.fixed):
+            self._check_folds(rows, where)
         self.inputs = BoosterInputs(X, self.booster)
-        inputs = self.inputs(X, rows.z if self.aware else None)
-        booster, options = self.inputs.told(self.booster, inputs.shape[1])
-        jobs = [(self.folds != k, rows.y, n_labels) for k in folds]
+        inputs = self._given(X, rows.z)[1]
+        booster, options = self.inputs.told(self.booster, 0 if self.alone else inputs.shape[1])
+        own = self.brought is None
+        jobs = [(self.folds != k, rows.y, n_labels) for k in folds if own]
         if not self.aware:
             for k in folds:
                 known = (self.folds != k) & (rows.z < n_groups)
@@ -351,19 +384,26 @@ class BoostedColumns:
             )
             for kept, target, n_values in jobs
         )
-        groups = np.array(found[self.n_folds :], dtype=object).reshape(self.n_folds, -1)
+        labels = found[: self.n_folds] if own else self.brought.fit(X, rows, self.folds, n_jobs)
+        # A score that is nobody's fold needs no copies, unless groups have models beside it.
+        n_models = len(labels) if self.alone else self.n_folds
+        groups = np.array(found[own * self.n_folds :], dtype=object).reshape(n_models, -1)
         self.models = [
-            FoldModels(label, tuple(row))
-            for label, row in zip(found[: self.n_folds], groups, strict=True)
+            FoldModels(labels[k % len(labels)], tuple(row)) for k, row in enumerate(groups)
         ]
         self.joint = np.empty((len(rows.y), n_labels, 1 if self.aware else n_groups))
+        columns = np.empty((len(rows.y), 1))
         for k, models in enumerate(self.models):
-            held = np.flatnonzero(self.folds == k)
-            self.joint[held] = self.from_models(models, safe_indexing(inputs, held))
-        columns = probability_columns(self.joint, aware=self.aware)
+            held = np.flatnonzero((self.folds == k) | (n_models == 1))
+            given = self._given(safe_indexing(X, held), rows.z[held])
+            self.joint[held] = self.from_models(models, given)
+            if self.alone:
+                columns[held] = self._columns_by(models, given)
+        if not self.alone:
+            columns = probability_columns(self.joint, aware=self.aware)
         columns = np.column_stack([columns, *self._scores(X)])
         self.scaler = StandardScaler().fit(columns, sample_weight=rows.weight)
-        self.names = column_names(rows.classes.tolist(), rows.groups.tolist(), aware=self.aware)
+        self.names = self.names_of(rows.classes.tolist(), rows.groups.tolist())
         self.names += [f"scorers[{i}]" for i in range(len(self.scorers))]
         return columns
 
@@ -380,37 +420,46 @@ class BoostedColumns:
         intercept = intercept + weights @ self.scaler.mean_
         return np.column_stack([weights * self.scaler.scale_, intercept])
 
+    def names_of(self, classes: Sequence[Any], groups: Sequence[Any]) -> list[str]:
+        """Names of the columns, without those of scorers."""
+        return ["score"] if self.alone else column_names(classes, groups, aware=self.aware)
+
     def __call__(self, X: Any, z: Any = None) -> FloatArray:
         """Columns of rows that were not fitted to, before standardisation."""
-        inputs = self.inputs(X, z if self.aware else None)
-        columns = np.mean(
-            [
-                probability_columns(self.from_models(models, inputs), aware=self.aware)
-                for models in self.models
-            ],
-            axis=0,
-        )
+        given = self._given(X, z)
+        columns = np.mean([self._columns_by(models, given) for models in self.models], axis=0)
         return np.column_stack([columns, *self._scores(X)])
 
     def joint_of(self, X: Any, z: Any = None) -> FloatArray:
         """P(label, group | x) of rows that were not fitted to, the mean over the models."""
-        inputs = self.inputs(X, z if self.aware else None)
-        return np.mean([self.from_models(models, inputs) for models in self.models], axis=0)
+        given = self._given(X, z)
+        return np.mean([self.from_models(models, given) for models in self.models], axis=0)
 
     def scale(self, columns: FloatArray) -> FloatArray:
         """Standardise."""
         return np.asarray(self.scaler.transform(columns))
 
-    def from_models(self, models: FoldModels, inputs: Any) -> FloatArray:
+    def _given(self, X: Any, z: Any) -> tuple[Any, Any]:
+        """Give what the label's models are given of some rows, and what those of the groups are."""
+        if self.brought is None:
+            return (self.inputs(X, z if self.aware else None),) * 2
+        return self.brought.inputs(X, None), None if self.aware else self.inputs(X, None)
+
+    def from_models(self, models: FoldModels, given: tuple[Any, Any]) -> FloatArray:
         """P(label, group | x) by the models of one fold."""
-        label = models.label(inputs)
+        label = models.label(given[0])
         if self.aware:
             return np.asarray(label[:, :, None])
-        groups = np.stack([group(inputs) for group in models.groups], axis=1)
+        groups = np.stack([group(given[1]) for group in models.groups], axis=1)
         return np.asarray(label[:, :, None] * groups)
 
+    def _columns_by(self, models: FoldModels, given: tuple[Any, Any]) -> FloatArray:
+        if self.alone:
+            return np.asarray(models.label.logit(given[0])[:, None])
+        return probability_columns(self.from_models(models, given), aware=self.aware)
+
     def _scores(self, X: Any) -> list[FloatArray]:
-        return [_scorer_column(s, X, f"scorers[{i}]") for i, s in enumerate(self.scorers)]
+        return [scores_of(s, X, f"scorers[{i}]") for i, s in enumerate(self.scorers)]
 
     def _check_folds(self, rows: CodedRows, where: str) -> None:
         """Refuse folds that are empty or whose models would not know all labels and groups."""

@@ -137,6 +137,9 @@ def summary_html(estimator: Any) -> str:
     shown = target.text(model.rate_) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     labels = inner.fitted_.favourable
+    made = ("boosted trees", getattr(model, "booster_", "").partition("(")[0])
+    if hasattr(model, "scores_"):
+        made = ("adjusted", model.scores_)
     rows = [
         ("favourable answer", " or ".join(labels) + ", each" * (len(labels) > 1)),
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
@@ -144,7 +147,7 @@ def summary_html(estimator: Any) -> str:
         (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
         ("accuracy", f"{model.accuracy_:.4f}{_worth(inner, model)}"),
         ("groups", named),
-        *([("boosted trees", model.booster_.partition("(")[0])] if inner is not model else []),
+        *([made] if inner is not model else []),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
     ]
     if steps:

@@ -59,6 +59,8 @@ class AccuracyOnly(LinearPeer):
     l2
     """
 
+    many_groups = True
+
     _: KW_ONLY
     l2: float = 1e-4
 
@@ -150,6 +152,8 @@ class ConstantClassifier(Peer):
     share_ : float
         Share of ``classes_[1]``; its label is predicted if it is more than one half.
     """
+
+    many_groups = True
 
     def _fit(self, rows: CodedRows) -> None:
         self.share_ = float(np.average(rows.y, weights=rows.weight))
@@ -336,7 +340,7 @@ class Reweighing(LinearPeer):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (2, 2)
+    weights_ : ndarray of shape (n_groups, 2)
         ω of each group × label; NaN for a cell without rows.
 
     References
@@ -345,15 +349,18 @@ class Reweighing(LinearPeer):
     discrimination", Knowledge and Information Systems 33, 2012.
     """
 
+    many_groups = True
+
     _: KW_ONLY
     l2: float = 1e-4
 
     def _fit(self, rows: CodedRows) -> None:
         cell = rows.z * 2 + rows.y
-        joint = np.bincount(cell, weights=rows.weight, minlength=4).reshape(2, 2)
+        shape = (len(self.groups_), 2)
+        joint = np.bincount(cell, weights=rows.weight, minlength=2 * shape[0]).reshape(shape)
         joint = joint / joint.sum()
         product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-        empty = np.full((2, 2), np.nan)
+        empty = np.full(shape, np.nan)
         self.weights_ = np.divide(product, joint, out=empty, where=joint > 0)
         weight = self.weights_.ravel()[cell]
         if rows.weight is not None:

@@ -30,7 +30,7 @@ from evenhand.datasets import stratified_rows
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
 from evenhand.models.progress import job_bar
-from evenhand.peers._registry import PeerRecord, named_peers
+from evenhand.peers._registry import PeerRecord, groups_to_fit, named_peers
 
 _OWN = ("evenhand", "scikit-learn")
 
@@ -119,7 +119,7 @@ def fit_all(
 
     def fitted(**params: Any) -> Any:
         estimator = clone(peer.make(notion, seed)).set_params(**params)
-        return estimator.fit(X, y, sensitive_features=z)
+        return estimator.fit(X, y, **groups_to_fit(estimator, z))
 
     def counts(estimator: Any) -> Any:
         return group_counts(y, _predict(estimator, X, z), sensitive_features=z)[1]
@@ -134,6 +134,8 @@ def fit_all(
         answers = [Answer(model, counts(model)) for model in models]
         record = NOTIONS[notion](2)
         return lambda tau: pick(answers, tau, record, MIN_SHARE).estimator
+    if peer.saved:
+        return peer.make(notion, seed).at
     estimator = clone(peer.make(notion, seed))
     if hasattr(estimator, "at"):
         estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
@@ -170,10 +172,10 @@ def _run(
     """Rows of the table for one peer on one split."""
     record = NOTIONS[notion](2)
     X, y, z = ([safe_indexing(v, part) for part in parts] for v in data[:3])
-    if data.transformer is not None:
+    if data.transformer is not None and not peer.saved:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
-    if issparse(X[0]) and not _takes_sparse(peer.make(notion, seed)):
+    if issparse(X[0]) and not peer.saved and not _takes_sparse(peer.make(notion, seed)):
         X = [inputs.toarray() for inputs in X]
     about = {
         "method": peer.name,
@@ -239,11 +241,14 @@ def compare(
     y : array-like of shape (n_samples,)
         Two-valued labels; the larger one is the favourable outcome.
     sensitive_features : array-like of shape (n_samples,)
-        Group of each row.
+        Group of each row, two or more; methods that take two only are left out, and ``error``
+        says so.
     methods : "all", sequence or mapping
-        Names of :data:`PEERS`, :class:`PeerRecord` objects, or a mapping of names to estimators
-        that have ``fit(X, y, *, sensitive_features)``. ``"all"`` is every one made for the notion;
-        some need ``pip install '.[peers]'``.
+        Names of :data:`PEERS`, :class:`PeerRecord` objects, paths of saved models, or a mapping of
+        names to estimators or saved models. Any scikit-learn estimator will do; one whose ``fit``
+        takes ``sensitive_features`` is given them. A saved model is not fitted: it gets the rows
+        without ``transformer``, and if it was fitted to some of the test rows its figures are too
+        good. ``"all"`` is every method made for the notion; some need ``pip install '.[peers]'``.
     notion : str, default="statistical_parity"
         The rate the groups shall share.
     taus : sequence of float, default=(0.7, 0.8, 0.9, 0.95)

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from os import PathLike
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+from sklearn import get_config
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import NOTIONS
@@ -29,6 +34,7 @@ from evenhand.peers._menon_williamson import MenonWilliamsonClassifier
 from evenhand.peers._oxonfair import OxonFairClassifier
 from evenhand.peers._zafar import ZafarClassifier
 from evenhand.peers._zhang import ZhangClassifier
+from evenhand.persist.model_file import SavedModel, load_model
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class PeerRecord:
     form : {"linear", "scores", "lottery", "trees"}, default="linear"
         What answers: one linear score and its cut (or one cut for each group), several linear
         scores, a lottery over some, or boosted trees.
+    saved : bool, default=False
+        Whether ``make`` gives a model that is fitted already, and takes the table as it comes.
     """
 
     name: str
@@ -63,6 +71,7 @@ class PeerRecord:
     notions: tuple[str, ...] | None = None
     packages: tuple[str, ...] = ()
     form: str = "linear"
+    saved: bool = False
 
 
 _PARITY = ("statistical_parity",)
@@ -187,15 +196,54 @@ def _boosted(peer: PeerRecord, options: dict[str, Any]) -> PeerRecord:
 PEERS |= {f"{k}_boosted": _boosted(PEERS[k], options) for k, options in _WITH_BOOSTER.items()}
 
 
-def _takes_groups(estimator: Any) -> bool:
-    """Whether ``fit`` takes ``sensitive_features``, by name or among any keywords."""
-    taken = signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
-    return any(p.name == "sensitive_features" or p.kind is p.VAR_KEYWORD for p in taken)
+def groups_to_fit(estimator: Any, z: Any) -> dict[str, Any]:
+    """Give ``fit``'s keyword for the groups, by the name that a step has it; none if it has none.
+
+    Keywords that are not named are for steps and estimators inside, if it is scikit-learn's.
+    """
+    taken = signature(estimator.fit).parameters
+    if "sensitive_features" in taken:
+        return {"sensitive_features": z}
+    if not any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+        return {}
+    if not type(estimator).__module__.startswith("sklearn."):
+        return {"sensitive_features": z}
+    name, inner = getattr(estimator, "steps", [("", getattr(estimator, "estimator", None))])[-1]
+    found = groups_to_fit(inner, z) if hasattr(inner, "fit") else {}
+    if found and get_config()["enable_metadata_routing"]:
+        return {"sensitive_features": z}
+    return {f"{name}__{key}" if name else key: groups for key, groups in found.items()}
+
+
+class Loaded:
+    """A saved model as a comparison asks it: 1 where its answer is favourable."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.last = model[-1] if hasattr(model, "steps") else model
+        self.needs_group = bool(self.last.needs_group)
+
+    def at(self, tau: float) -> "Loaded":
+        """Give the same model at another target."""
+        return Loaded(self.model.at(tau))
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
+        """Whether the favourable answer is given; a pipeline finds the groups in the table."""
+        own = self.needs_group and self.last is self.model
+        answers = self.model.predict(X, **{"sensitive_features": sensitive_features} if own else {})
+        favourable = set(self.last.fitted_.favourable)
+        return np.array([str(answer) in favourable for answer in answers.tolist()], dtype=np.intp)
 
 
 def _as_record(name: str, peer: Any) -> PeerRecord:
-    """Take a record as it is, an estimator as the answer to any notion and seed."""
-    return peer if isinstance(peer, PeerRecord) else PeerRecord(name, lambda notion, seed: peer)
+    """Take a record as it is; a saved model or an estimator answers to any notion and seed."""
+    if isinstance(peer, PeerRecord):
+        return peer
+    if isinstance(peer, str | PathLike):
+        peer = load_model(peer)
+    if isinstance(peer, SavedModel):
+        return PeerRecord(name, lambda notion, seed: Loaded(peer.model), saved=True)
+    return PeerRecord(name, lambda notion, seed: peer)
 
 
 def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:
@@ -212,6 +260,8 @@ def named_peers(methods: Any, notion: str) -> dict[str, PeerRecord]:
                 chosen[peer.name] = peer
             elif isinstance(peer, str) and peer in PEERS:
                 chosen[peer] = PEERS[peer]
+            elif isinstance(peer, PathLike) or (isinstance(peer, str) and Path(peer).is_file()):
+                chosen[str(peer)] = _as_record(Path(peer).name, peer)
             else:
                 raise InputError(
                     "unknown_peer",
@@ -238,7 +288,9 @@ def _check_record(key: str, record: PeerRecord, notion: str) -> None:
     estimator = record.make(notion, 0)
     if isinstance(estimator, type):
         raise InputError("peer_is_a_class", peer=key)
-    if not _takes_groups(estimator):
-        raise InputError("peer_without_groups", peer=key)
+    if record.saved:
+        return
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise InputError("peer_without_fit", peer=key)
     if len(record.path) > 1 or not record.path.keys() <= estimator.get_params().keys():
         raise InputError("bad_path", peer=key, path=", ".join(map(repr, record.path)))

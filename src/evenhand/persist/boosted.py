@@ -1,4 +1,4 @@
-"""A boosted classifier as plain values and arrays: its trees beside the engine's fit."""
+"""A boosted or adjusted classifier as plain values and arrays: trees beside the engine's fit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from evenhand.core.errors import InputError
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
-from evenhand.models.boosted_columns import (
-    BoostedColumns,
-    BoosterInputs,
-    Estimate,
-    FoldModels,
-    column_names,
-)
+from evenhand.models.boosted_columns import BoostedColumns, BoosterInputs, Estimate, FoldModels
+from evenhand.models.brought import Brought, Curve, Scored
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.trees import ARRAYS, PER_NODE, PER_TREE, Forest
 from evenhand.persist.archive import Limits, refuse
@@ -28,6 +24,8 @@ Arrays = dict[str, NDArray[Any]]
 # What the classifier has beside the engine's parameters, and what a file says of it.
 OWN = ("n_folds", "random_state", "n_jobs", "sensitive_features")
 ABOUT = {"booster": str, "n_features_in": int, "own_engine": bool, "models": list}
+# What a model that was brought adds; of a column of scores its number and name.
+BROUGHT = {"words": str, "before": str, "curve": list}
 
 
 def boosted_state(
@@ -35,9 +33,18 @@ def boosted_state(
 ) -> dict[str, Any]:
     """Give what a fitted boosted classifier is beside its engine; trees go to ``arrays``."""
     columns, params = model.maker_, model.get_params(deep=False)
-    estimates = [e for models in columns.models for e in (models.label, *models.groups)]
+    labels = [getattr(models.label, "source", models.label) for models in columns.models]
     if model.scorers:
         raise InputError("unsavable_scorers")
+    read = all(isinstance(e, int) or getattr(e, "forest", None) for e in labels)
+    if isinstance(model, FairAdjusted) and not read:
+        raise InputError("unsavable_estimator", estimator=model.scores_[:100])
+    estimates = [
+        e
+        for label, models in zip(labels, columns.models, strict=True)
+        for e in (label, *models.groups)
+        if not isinstance(e, int)
+    ]
     if any(e.model is not None and e.forest is None for e in estimates):
         raise InputError("unsavable_booster", booster=model.booster_[:100])
     if callable(params["sensitive_features"]):
@@ -64,6 +71,15 @@ def boosted_state(
     }
     if hasattr(model, "feature_names_in_"):
         state["feature_names_in"] = write_values(model.feature_names_in_)
+    if isinstance(model, FairAdjusted):
+        column, curve = isinstance(labels[0], int), columns.brought.curve
+        state["brought"] = {
+            "words": model.scores_,
+            "before": model.before_,
+            "curve": [] if curve is None else [curve.slope, curve.intercept, curve.probability],
+            "column": labels[0] if column else None,
+            "estimator": model.estimator if column else None,
+        }
     return state
 
 
@@ -86,23 +102,37 @@ def boosted_from(
     shared = FairBoostedClassifier().get_params(deep=False).keys() & engine.get_params(deep=False)
     values = {name: getattr(engine, name) for name in shared - set(OWN)}
     own_engine = FairClassifier(method=engine.method) if state["own_engine"] else None
-    model = FairBoostedClassifier(**values, **params, classifier=own_engine)
+    about = state.get("brought")
+    kind = FairBoostedClassifier if about is None else FairAdjusted
+    model: Any = kind(**values, **params, classifier=own_engine)
     model.check_parameters()
     fit, column, n = engine.fitted_, state["group_column"], state["n_features_in"]
     aware, labels = bool(engine.group_cuts), fit.labels.tolist()
-    names = column_names(labels, fit.groups.tolist(), aware=aware)
+    n_inputs = n - (column is not None)
+    brought = None if about is None else _brought_from(about, model, n_inputs, len(labels))
+    columns = BoostedColumns(
+        None,
+        n_folds=model.n_folds,
+        scorers=(),
+        n_jobs=None,
+        seed=0,
+        aware=aware,
+        brought=brought,
+    )
+    names = columns.names_of(labels, fit.groups.tolist())
     wrong = len(names) != engine.n_features_in_
     refuse(wrong, "other_columns", n_inputs=len(names), n_columns=engine.n_features_in_)
     if column is not None:
         check_value("group_column", column, int)
         check_index("group_column", column, 0, n)
-    n_inputs = n - (column is not None)
     inputs = _inputs_from(state["categories"], n_inputs, limits, read_values)
-    estimates = _estimates_from(state["models"], arrays, n_inputs + aware)
-    per_fold = 1 if aware else 1 + len(labels)
-    refuse(len(estimates) != model.n_folds * per_fold, "bad_trees", what="models")
+    estimates = _estimates_from(state["models"], arrays, n_inputs + (aware and brought is None))
+    scored = brought is not None and brought.fixed
+    per_fold = (not scored) + (0 if aware else len(labels))
+    n_models = 1 if scored and aware else model.n_folds
+    refuse(len(estimates) != n_models * per_fold, "bad_trees", what="models")
     for i, estimate in enumerate(estimates):
-        of_label = i % per_fold == 0
+        of_label = not scored and i % per_fold == 0
         estimate.n_values = len(labels) if of_label else len(fit.groups)
         check_index("models", estimate.seen, 0, estimate.n_values)
     scaler = StandardScaler()
@@ -111,19 +141,47 @@ def boosted_from(
         setattr(scaler, f"{name}_", arrays[f"scaler.{name}"])
     refuse((scaler.scale_ <= 0).any(), "bad_scale", column="of the boosted columns")
     scaler.n_features_in_ = len(names)
-    columns = BoostedColumns(
-        None, n_folds=model.n_folds, scorers=(), n_jobs=None, seed=0, aware=aware
-    )
     columns.inputs, columns.scaler, columns.names = inputs, scaler, names
-    columns.models = [
-        FoldModels(estimates[i], tuple(estimates[i + 1 : i + per_fold]))
-        for i in range(0, len(estimates), per_fold)
-    ]
+    columns.models = []
+    for k in range(n_models):
+        own = estimates[k * per_fold : (k + 1) * per_fold]
+        label: Any = own.pop(0) if brought is None or not scored else brought.estimator
+        if brought is not None and brought.curve is not None:
+            label = Scored(label, brought.curve)
+        columns.models.append(FoldModels(label, tuple(own)))
+    if brought is not None and not scored:
+        brought.inputs = inputs
     model.n_features_in_ = n
     if "feature_names_in" in state:
         model.feature_names_in_ = read_values(state["feature_names_in"], limits)
         refuse(len(model.feature_names_in_) != n, "other_columns", n_inputs=n, n_columns=n)
-    return model.adopt(engine, columns, column, state["booster"])
+    if about is not None:
+        model.scores_, model.before_ = about["words"], about["before"]
+    fitted: FairBoostedClassifier = model.adopt(engine, columns, column, state["booster"])
+    return fitted
+
+
+def _brought_from(about: Any, model: Any, n_inputs: int, n_labels: int) -> Brought:
+    """Make what was brought: a column of scores, or trees whose estimator is not known here."""
+    check_fields(about, BROUGHT)
+    column, curve = about["column"], about["curve"]
+    if column is not None:
+        check_value("column", column, int)
+        check_index("column", column, 0, n_inputs)
+        check_value(
+            "estimator", about["estimator"], str if isinstance(about["estimator"], str) else int
+        )
+        model.estimator = about["estimator"]
+    refuse(column is not None and n_labels > 2, "bad_trees", what="labels")
+    # Of two labels there is a curve; of more, probabilities are taken as they are.
+    refuse(len(curve) != (3 if n_labels == 2 else 0), "bad_trees", what="curve")
+    brought = Brought(column, about["words"], prefit=True, seed=0)
+    brought.fixed = column is not None
+    if curve:
+        check_array("curve", curve[:2], (2,))
+        check_value("curve", curve[2], bool)
+        brought.curve = Curve(float(curve[0]), float(curve[1]), curve[2])
+    return brought
 
 
 def _inputs_from(

@@ -395,7 +395,7 @@ def n_weights(fit: Fit) -> int:
 
 def check_plan(plan: Mapping[str, Any]) -> None:
     """Refuse a plan that no column can be read by."""
-    kinds = ("number", "category", "date", "dropped")
+    kinds = ("number", "category", "date", "score", "dropped")
     wrong = set(plan) != set(PLAN) or plan["kind"] not in kinds
     refuse(wrong, "bad_plan", plan=brief(plan))
     check_written(plan["kind"], plan["written"])

@@ -14,6 +14,7 @@ from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.choice import answer
 from evenhand.frontier.held_out import HeldOut, candidates
 from evenhand.frontier.points import COLUMNS, Frontier, Point
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.method import Method
@@ -83,10 +84,10 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "plans": [asdict(plan) for plan in encoder.plans_],
             "sparse": encoder.sparse_,
         }
-    if type(classifier) not in (FairClassifier, FairBoostedClassifier):
+    if type(classifier) not in (FairClassifier, FairBoostedClassifier, FairAdjusted):
         raise TypeError(
-            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier or "
-            "FairBoostedClassifier, alone or in a fair_pipeline."
+            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier, "
+            "FairBoostedClassifier or FairAdjusted, alone or in a fair_pipeline."
         )
     if not classifier.__sklearn_is_fitted__():
         raise InputError("not_fitted")

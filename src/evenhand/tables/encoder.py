@@ -40,10 +40,12 @@ from evenhand.tables.numbers import read_numbers
 from evenhand.tables.plans import (
     ColumnPlan,
     category_places,
+    check_scores,
     check_sizes,
     drop,
     plan_category,
     plan_number,
+    plan_score,
 )
 
 # This many inputs are looked at for whether they tell the label or a sensitive column.
@@ -89,7 +91,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How to read columns: ``"category"``, ``"number"``, ``"date"``, or more exactly ``"number,
         decimal comma"``, ``"number, decimal point"``, ``"date, day first"``, ``"date, month
         first"``, ``"date, year first"``; text that is no number, or no date, then counts as
-        missing. A column named here is no identifier. Found out by default.
+        missing. A column named here is no identifier. Found out by default. ``"score"`` is a number
+        in every row, taken as it stands, and the first input: :class:`~evenhand.FairAdjusted`'s.
     na : str or collection of str, optional
         Words that stand for a missing value, besides an empty cell; by default ``?``, ``-``,
         ``--``, ``NA``, ``N/A``, ``n/a``, ``#N/A``, ``<NA>``, ``NaN``, ``nan``, ``null``, ``NULL``
@@ -372,13 +375,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             own = "date"
         elif dtype in (nw.Boolean, nw.Categorical, nw.Enum):
             own = "category"
+        as_number = "number" if kind == "score" else kind
         if own is None:
-            return find_format(column.as_text(self.missing_words), kind=kind, written=written)
+            found = find_format(column.as_text(self.missing_words), kind=as_number, written=written)
+            return replace(found, kind="score", tolerant=True) if kind == "score" else found
+        kind, score = as_number, kind == "score"
         if kind not in (None, own, "category"):
             holds = {"number": "numbers", "date": "dates", "category": "categories"}[own]
             about = {"type": holds, "kind": kind, "kinds": Parameter("kinds")}
             raise InputError("kind_of_other_type", column=name, **about)
-        return ColumnFormat(kind or own)
+        return ColumnFormat("score" if score else kind or own)
 
     def _join_siblings(self, table: Table, formats: dict[str, ColumnFormat]) -> None:
         """Read numbers as categories where a column with nearly the same name holds text codes."""
@@ -413,7 +419,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Plan every column; formats of those that are dropped say so."""
         plans: list[ColumnPlan] = []
         seen: dict[Any, str] = {}
-        for name in table.columns:
+        # Scores are the first inputs, where an adjusted classifier looks for them.
+        scores = [name for name in formats if formats[name].kind == "score"]
+        for name in [*scores, *(name for name in table.columns if name not in scores)]:
             if name in outside:
                 plans.append(outside[name])
                 continue
@@ -440,6 +448,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             texts = column.as_text(self.missing_words)
             limits = {"min_count": self.min_count, "max_categories": self.max_categories}
             return plan_category(texts, format_, **limits, sure=sure), values
+        if format_.kind == "score":
+            check_scores(values, column)
+            return plan_score(values, column.name, format_), values
         return plan_number(values, column.name, format_, self.derived_name, sure=sure), values
 
     def _values(self, column: Column, format_: ColumnFormat | ColumnPlan) -> NDArray[Any]:
@@ -474,6 +485,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _numbers(self, table: Table, plan: ColumnPlan) -> NDArray[np.float64]:
         values = self._values(table[plan.column], plan)
         check_sizes(values, plan.column)
+        if plan.kind == "score":
+            check_scores(values, table[plan.column])
         return values
 
     def _categories(self, table: Table, plan: ColumnPlan) -> dict[str, Categories]:
@@ -508,7 +521,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 continue
             values = self._numbers(table, plan)
             missing = np.isnan(values)
-            if learn:
+            if learn and plan.kind != "score":
                 plan = self.plans_[i] = _with_scale(plan, values, missing)
             values[missing] = plan.fill
             values -= plan.mean

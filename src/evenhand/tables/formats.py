@@ -15,7 +15,7 @@ from evenhand.tables.numbers import find_number_style, is_number_style, shortene
 MOSTLY, FEWEST_MOSTLY = 0.98, 50
 # Words beside numbers, or dates, that are so few that they may all mean that a value is missing.
 MOST_WORDS = 3
-COLUMN_TYPES = ("number", "date", "category")
+COLUMN_TYPES = ("number", "date", "category", "score")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ColumnFormat:
 
     Parameters
     ----------
-    kind : {"number", "date", "category", "dropped"}
+    kind : {"number", "date", "category", "score", "dropped"}
         What it holds.
     written : str
         How its numbers or dates are written: ``"decimal comma"``, ``"in $"``, ``"day first"``;
@@ -45,7 +45,7 @@ class ColumnFormat:
 
 
 def _may_be_written(kind: str, written: str) -> bool:
-    if kind == "number":
+    if kind in ("number", "score"):
         return is_number_style(written)
     return written in DATE_ORDERS if kind == "date" else not written
 
@@ -59,7 +59,7 @@ def check_written(kind: str, written: str) -> None:
 def parse_kind(text: str, column: str) -> tuple[str, str | None]:
     """Tell a column's type and style, if it is given, from words such as "date, month first"."""
     kind, _, written = text.partition(", ")
-    plain = kind == "number" and written == "decimal point"
+    plain = kind in ("number", "score") and written == "decimal point"
     if kind not in COLUMN_TYPES or not _may_be_written(kind, "" if plain else written):
         raise InputError("unknown_kind", column=column, value=text)
     return kind, "" if plain else written or None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from evenhand.core.errors import InputError, Parameter
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import ShowsSummary
 from evenhand.models.classifier import FOUND, FairClassifier
@@ -279,6 +281,7 @@ def fair_pipeline(
     encoder: TableEncoder | None = None,
     classifier: Any = None,
     boosted: bool = False,
+    scores: str | None = None,
     **params: Any,
 ) -> FairPipeline:
     """Make a classifier for tables whose sensitive attributes are among their columns.
@@ -301,6 +304,9 @@ def fair_pipeline(
         A classifier; otherwise one is made of ``params``.
     boosted : bool, default=False
         Make a :class:`~evenhand.FairBoostedClassifier`, and inputs that are never sparse.
+    scores : str, optional
+        The column that has the scores of a model there is already: make a
+        :class:`~evenhand.FairAdjusted` of them. Other columns say something of the group.
     **params
         Parameters of the classifier, such as ``tau`` and ``notion``, and of
         :class:`~evenhand.TableEncoder`, such as ``exclude``, ``kinds`` and ``keep_na``.
@@ -325,7 +331,10 @@ def fair_pipeline(
         raise InputError("no_sensitive_column", argument=Parameter("sensitive_features"))
     of_encoder = set(TableEncoder().get_params()) - {"sensitive_features"}
     own_names = {"missing_groups", "bins", "sensitive_inputs", "encoder", "classifier", "boosted"}
+    own_names.add("scores")
     kind: Any = FairBoostedClassifier if boosted else FairClassifier
+    if scores is not None:
+        kind = partial(FairAdjusted, 0)  # the encoder puts scores first
     known = sorted(of_encoder | own_names | set(kind().get_params(deep=False)))
     for name in params:
         if name not in known and name not in Method().get_params():
@@ -336,8 +345,10 @@ def fair_pipeline(
             )
     encoder = TableEncoder() if encoder is None else clone(encoder)
     encoder.set_params(**{name: params.pop(name) for name in of_encoder & set(params)})
-    if boosted:
+    if boosted or scores is not None or isinstance(classifier, FairBoostedClassifier):
         encoder.set_params(sparse_threshold=0.0)
+    if scores is not None:
+        encoder.set_params(kinds={**(encoder.kinds or {}), scores: "score"})
     if not sensitive_inputs:
         encoder.set_params(sensitive_features=names)
     if classifier is not None and params:

@@ -32,8 +32,8 @@ class ColumnPlan:
     ----------
     column : str
         Its name.
-    kind : {"number", "category", "date", "dropped"}
-        How it is read.
+    kind : {"number", "category", "date", "score", "dropped"}
+        How it is read; a score is a number as it stands, in every row.
     action : str
         What was decided, in words.
     names : tuple of str
@@ -128,6 +128,15 @@ def plan_number(
     )
 
 
+def plan_score(values: NDArray[np.float64], name: str, format_: ColumnFormat) -> ColumnPlan:
+    """Plan a column of scores: neither filled nor scaled."""
+    present = values[np.isfinite(values)]
+    if len(present) == len(values) and present.min() == present.max():
+        raise InputError("constant_scores", where=f"in column {name!r}", score=float(present[0]))
+    written = format_.written
+    return ColumnPlan(name, "score", "the score, as it is", (name,), tolerant=True, written=written)
+
+
 def plan_category(
     texts: Column, format_: ColumnFormat, *, min_count: int, max_categories: int, sure: bool
 ) -> ColumnPlan:
@@ -174,6 +183,17 @@ def category_places(texts: Column, plan: ColumnPlan) -> NDArray[np.int32]:
     missing = place.pop(MISSING, other)
     places = [place.get(value, other) for value in texts.levels]
     return texts.spread(np.array(places, dtype=np.int32), missing)
+
+
+def check_scores(values: NDArray[np.float64], column: Column) -> None:
+    """Refuse a row without a score, by what it holds instead."""
+    wrong = np.flatnonzero(np.isnan(values))
+    if len(wrong):
+        i, name = int(wrong[0]), column.name
+        cell = column.as_text().text_values()[i]
+        held = "no value" if cell is None else f"the value {cell!r}"
+        about = {"n": len(wrong), "s": "s" * (len(wrong) > 1)}
+        raise CellError("no_score", column=name, held=held, row=i + 1, **about)
 
 
 def check_sizes(values: NDArray[np.float64], column: str) -> None:

@@ -15,6 +15,11 @@ VISIBLE_RATE = 0.995
 
 def plain_name(summary: dict[str, Any]) -> str:
     """Name what the saved model is compared with: the same model where no target is asked for."""
+    return "the model as it was" if summary.get("adjusted") else optimum_name(summary)
+
+
+def optimum_name(summary: dict[str, Any]) -> str:
+    """Name what the fit begins with: the most accurate score of its columns."""
     boosted = "the most accurate score of the same boosted columns"
     return boosted if summary.get("boosted") else "plain logistic regression"
 

@@ -1,17 +1,20 @@
 """Compare evenhand with other methods on a table, and the datasets to try it on."""
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from evenhand.core.errors import InputError, Parameter, Spelling, sentences
+from evenhand.core.errors import InputError, InputWarning, Parameter, Spelling, sentences
 from evenhand.core.groups import group_codes
 from evenhand.core.notions import notion_name
 from evenhand.engines.coding import compared_groups
+from evenhand.persist.model_file import SavedModel, load_model
 from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import Columns
@@ -19,6 +22,7 @@ from evenhand.workflow.labels import (
     check_roles,
     favourable_answer,
     favourable_label,
+    fingerprint,
     label_counts,
     labelled_rows,
     warn_of_alike,
@@ -40,6 +44,7 @@ def compare_methods(
     label: str,
     sensitive: Sequence[str],
     methods: Sequence[str] | None = None,
+    models: Sequence[str | os.PathLike[str]] = (),
     taus: Sequence[float] = (0.8, 0.9),
     notion: str = "statistical_parity",
     favourable: str | None = None,
@@ -70,6 +75,8 @@ def compare_methods(
         fitted to them or judged by them.
     methods : sequence of str, optional
         Names in :data:`evenhand.peers.PEERS`; those that are quick by default.
+    models : sequence of path-like, default=()
+        Saved models, which are not fitted; notes say what is known of the rows they were fitted to.
     taus, notion, splits, jobs, seed, verbose
         As of :func:`evenhand.peers.compare`.
     spell : callable, default=str
@@ -105,12 +112,14 @@ def compare_methods(
         small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
     notion = notion_name(notion)
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
+    saved = {Path(path).name: load_model(path) for path in models}
     table = X.frame.to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
     encoder = TableEncoder(exclude=[label, *exclude], na=na, keep_na=keep_na)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
+        _check_saved(saved, str(good), fingerprint(X))
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
@@ -119,7 +128,7 @@ def compare_methods(
         table,
         (y == good).astype(int),
         pd.Series(names[z]),
-        methods=wanted,
+        methods={key: PEERS[key] for key in wanted} | saved,
         notion=notion,
         taus=list(taus),
         n_splits=splits,
@@ -140,6 +149,19 @@ def compare_methods(
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
         notes=" ".join(sentences(caught, spell)),
     )
+
+
+def _check_saved(models: Mapping[str, SavedModel], favourable: str, table: str) -> None:
+    """Refuse saved models of another answer; warn that they may have been fitted to test rows."""
+    for name, saved in models.items():
+        model = saved.model[-1] if hasattr(saved.model, "steps") else saved.model
+        own = " or ".join(model.fitted_.favourable)
+        if own != favourable:
+            raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
+        warning = InputWarning("model_of_unknown_rows", model=name)
+        if saved.facts.get("fingerprint") == table:
+            warning = InputWarning("model_of_this_table", model=name)
+        warnings.warn(warning, stacklevel=2)
 
 
 def _without_type(text: str) -> str:

@@ -18,6 +18,7 @@ from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block, Rows, as_columns
 from evenhand.engines.memory import MemoryRows
 from evenhand.frontier.held_out import count_cuts, count_rows
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import code_known_groups
@@ -98,9 +99,13 @@ def add_answers(facts: dict[str, Any], part: str, model: FairClassifier, rows: R
 def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
     """Count what plain logistic regression, where the fit began, predicts: at 0 and its best cut.
 
+    Of an adjusted model it is the score that was brought instead.
+
     The best cut is that of the training rows; many labels have none.
     """
     w, n_labels = model.trajectory_.iterates[:1], len(model.classes_)
+    if isinstance(model, FairAdjusted):
+        w = model.before()[None]
     plain: dict[str, Any] = {"weights": w[0].tolist(), "counts": {}}
     cuts = np.zeros((1, n_labels))
     if n_labels == 2:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from evenhand.core.errors import InputError
 from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import Columns
@@ -48,6 +49,9 @@ class TrainSettings:
         by person.
     boosted : bool, default=False
         Whether to train a :class:`~evenhand.FairBoostedClassifier`.
+    scores : str, optional
+        Column of the scores of a model there is already, which is adjusted by a
+        :class:`~evenhand.FairAdjusted`.
     title, command : str
         What to call the table, and how the training can be repeated.
     seed : int, default=0
@@ -69,6 +73,7 @@ class TrainSettings:
     bins: Any = None
     person: str | None = None
     boosted: bool = False
+    scores: str | None = None
     title: str = "table"
     command: str = ""
     seed: int = 0
@@ -91,6 +96,11 @@ class TrainSettings:
         """Refuse columns that cannot be what they are said to be."""
         kinds = self.kinds or {}
         check_roles(self.label, self.sensitive, kinds, sensitive_inputs=self.sensitive_inputs)
+        roles: dict[str, Any] = {"the label": [self.label], "sensitive": self.sensitive}
+        roles |= {"left out": self.exclude, "the person's": [self.person]}
+        for role, names in roles.items() if self.scores is not None else ():
+            if self.scores in names:
+                raise InputError("score_of_other_role", column=self.scores, role=role)
 
     def pipeline(self) -> FairPipeline:
         """Make the pipeline that is fitted."""
@@ -108,6 +118,7 @@ class TrainSettings:
             encoder=encoder,
             bins=self.bins,
             boosted=self.boosted,
+            scores=self.scores,
             random_state=self.seed,
             **self.params,
         )

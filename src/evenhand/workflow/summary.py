@@ -10,6 +10,7 @@ from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.core.targets import Target
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
@@ -90,6 +91,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "curves": _curves(model),
         "weights": [] if boosted else _changed_weights(pipeline, facts["plain"]["weights"]),
         "boosted": _boosted(model, facts, titles) if boosted else None,
+        **({"adjusted": _adjusted(pipeline)} if isinstance(model, FairAdjusted) else {}),
         "data": _data(pipeline, facts, spell),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
@@ -289,6 +291,24 @@ def _boosted(
         "matters": order[:20],
         "left_out": len(order[20:]),
     }
+
+
+def _adjusted(pipeline: FairPipeline) -> dict[str, Any]:
+    """Say which model was adjusted, where it is cut by itself, and what of it cannot be known."""
+    model: Any = pipeline[-1]
+    used = [plan for plan in pipeline.named_steps["encoder"].plans_ if plan.kind != "dropped"]
+    column = next((plan.column for plan in used if plan.kind == "score"), None)
+    words, n = model.scores_.partition("(")[0], len(used) - (column is not None)
+    if column is not None:
+        words = f"the scores in column {column!r}, taken as they are"
+    said = f"An existing model was adjusted: {words}. “Before” is that model, cut {model.before_}."
+    if column is not None:
+        said += " If it had seen these rows when it was made, every figure here is too good."
+    if not model.needs_group:
+        beside = f"{n} {'other ' * (column is not None)}column{'s' * (n != 1)}"
+        alone = ["the score"] * (column is not None) + [beside] * (n > 0)
+        said += f" The group is estimated from {' and '.join(alone)}{' alone' * (not n)}."
+    return {"words": words, "before": model.before_, "sentence": said}
 
 
 def _changed_weights(

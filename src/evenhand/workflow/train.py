@@ -64,6 +64,10 @@ def train_table(
     check_width(X)
     X, y, dropped, unlabelled = labelled_rows(X, settings.columns)
     settings = replace(settings, bins=_edges_on_all_rows(X, settings))
+    if settings.scores is not None and settings.params.get("group_cuts"):
+        # The score is the only input, so that nothing else is needed to predict.
+        used = {settings.label, settings.scores, settings.person, *settings.sensitive}
+        settings = replace(settings, exclude=[name for name in X.columns if name not in used])
     facts: dict[str, Any] = {
         **settings.facts(),
         "n_rows": len(y) + sum(d["n"] for d in dropped),

@@ -15,7 +15,7 @@ CURVES = (
     ("loss_u", "Adversary's loss", "falls while it learns to guess the group; level is a draw", -1),
 )
 LEG_WORDS = {
-    "optimum": "to {plain}",
+    "optimum": "to {optimum}",
     "from optimum": "from there against the adversary",
     "from zero": "from zero against the adversary",
 }

@@ -15,7 +15,7 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import WorstRate, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
-from evenhand.views.formats import VISIBLE_RATE, fixed, plain_name
+from evenhand.views.formats import VISIBLE_RATE, fixed, optimum_name, plain_name
 from evenhand.views.report.drawings import chart_limits, nice_top
 from evenhand.views.report.phrases import PART_WORDS, PHRASES
 from evenhand.views.report.words import how_chosen, sure_words
@@ -166,7 +166,8 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     model = {
         "tau": target.level,
         "comparison": target.comparison,
-        "words": TARGET_WORDS[target.comparison].plain() | {"plain": plain_name(summary)},
+        "words": TARGET_WORDS[target.comparison].plain()
+        | {"plain": plain_name(summary), "optimum": optimum_name(summary)},
         "chosen": chosen,
         "feasible": bool(summary["reached"]["target_reached"]),
         "where": summary["reached"]["where"],

@@ -153,7 +153,8 @@ def clean(value: Any, key: str = "") -> Any:
     if isinstance(value, str):
         kept = "\n" if key == "command" else ""
         value = "".join(c if c in kept else _shown(c) for c in value)
-        if len(value) > LONGEST_NAME and key not in ("command", "guarantee", "group_use"):
+        ours = ("command", "guarantee", "group_use", "sentence")
+        if len(value) > LONGEST_NAME and key not in ours:
             value = f"{value[: LONGEST_NAME - 40]} … {value[-37:]}"
         return value
     if isinstance(value, float):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._atomic import write_atomically
 from evenhand.core.errors import InputError, Parameter
+from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.tables.columns import as_table
@@ -54,10 +55,10 @@ def save_report(
         What to call the label; the name of ``y`` by default, if it has one.
     """
     classifier = model[-1] if isinstance(model, FairPipeline) else None
-    if type(classifier) not in (FairClassifier, FairBoostedClassifier):
+    if type(classifier) not in (FairClassifier, FairBoostedClassifier, FairAdjusted):
         raise TypeError(
-            "a report is of a FairClassifier in a fair_pipeline, or a FairBoostedClassifier, which "
-            f"knows the table's columns; this is a {type(model).__name__}."
+            "a report is of a FairClassifier in a fair_pipeline, or a FairBoostedClassifier or "
+            f"FairAdjusted, which knows the table's columns; this is a {type(model).__name__}."
         )
     check_is_fitted(model)
     method = getattr(classifier, "classifier_", classifier).method

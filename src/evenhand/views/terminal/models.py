@@ -104,12 +104,16 @@ def _classifiers(summary: dict[str, Any], key: str) -> list[tuple[str, Any]]:
         plain, best = summary["plain"], summary["plain"].get("best_cut")
         rows.append((plain_name(summary), plain["counts"][key]))
         if best is not None and best["cut"] != 0:
-            rows.append((BEST_CUT, best["counts"][key]))
+            rows.append((_best_name(summary), best["counts"][key]))
     if key in summary["saved"]["counts"]:
         several = len(summary["rate"]["parts"]) > 1  # each has its τ beside it
         name = "evenhand" if several else f"evenhand, {words_of(summary).goal(summary['tau'])}"
         rows.append((name, summary["saved"]["counts"][key]))
     return rows
+
+
+def _best_name(summary: dict[str, Any]) -> str:
+    return "as it was, best cut" if summary.get("adjusted") else BEST_CUT
 
 
 def _sentence(summary: dict[str, Any]) -> Text:
@@ -163,6 +167,8 @@ def _sure(summary: dict[str, Any]) -> str:
 def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
     """Say which answer counts as favourable, and whether the group decides."""
     screen.say_favourable(summary["asked"]["label"], summary["asked"]["favourable"])
+    if summary.get("adjusted"):
+        screen.say(short(summary["adjusted"]["sentence"], 600))
     if summary["group_use"]:
         screen.say(short(summary["group_use"], 400), "bold yellow")
 
@@ -212,7 +218,7 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
         if not rows:
             continue
         table = _points_table(summary, rows, where)
-        best = next((row for row in rows if row[0] == BEST_CUT), None)
+        best = next((row for row in rows if row[0] == _best_name(summary)), None)
         if best is None or table.fits():
             screen.print(table)
             continue

@@ -1,0 +1,151 @@
+"""The command ``adjust``, from a column of scores to a model, its page and its answers."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import run, words
+from threadpoolctl import threadpool_limits
+
+from evenhand import load_model
+from evenhand.models.card import summary_html
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def table(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m", None], n, p=[0.45, 0.5, 0.05])
+    pay = rng.normal(0, 1, n) + 0.8 * (sex == "m")
+    score = 1 / (1 + np.exp(-pay))
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "pay": pay.round(2),
+            "town": np.where(rng.random(n) < 0.7, np.where(sex == "m", "up", "down"), "mid"),
+            "score": np.char.mod("%.4f", score),
+            "repaid": np.where(rng.random(n) < score, "yes", "no"),
+        }
+    )
+
+
+ABOUT = ("--label", "repaid", "--sensitive", "sex", "--favourable", "yes")
+ABOUT += ("--missing-groups", "drop", "--scores", "score", "--tau", "0.6")
+
+
+@pytest.fixture
+def loans(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("loans.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("aware", [False, True])
+def test_from_scores_to_answers(loans, aware):
+    known = ("--group-cuts",) if aware else ()
+    done = run("adjust", "loans.csv", *ABOUT, *known, "-o", "m.model")
+    text = words(done.output)
+    assert done.exit_code in (0, 2), text
+    assert "An existing model was adjusted: the scores in column 'score'" in text
+    assert "“Before” is that model, cut at 0.5." in text
+    assert "If it had seen these rows when it was made, every figure here is too good." in text
+    assert ("The group is estimated from the score and 2 other columns." in text) != aware
+    assert "the model as it was" in text
+    page = (loans / "m.html").read_text(encoding="utf-8")
+    assert "An existing model was adjusted" in page
+    assert "plain logistic regression" not in page
+    saved = load_model(loans / "m.model")
+    model = saved.model[-1]
+    rows = table().dropna(subset="sex")
+    answered = (rows["score"].astype(float) > 0.5).sum()
+    counts = [np.array(saved.facts["plain"]["counts"][part]) for part in ("train", "test")]
+    assert sum(c[:, :, 1].sum() for c in counts) == answered
+    assert "FairPipeline" in summary_html(saved.model)
+    needed = ["score", "sex"] if aware else ["score", "pay", "town"]
+    rows[needed].to_csv("new.csv", index=False)
+    assert run("predict", "m.model", "new.csv", "-o", "out.csv").exit_code == 0
+    answers = pd.read_csv("out.csv")["prediction"]
+    np.testing.assert_array_equal(answers, saved.model.predict(rows))
+    assert model.needs_group == aware
+    moved = run("pick", "m.model", "--tau", "0.5", "-o", "n.model")
+    assert "An existing model was adjusted" in words(moved.output)
+    assert run("frontier", "m.model").exit_code == 0
+    assert run("report", "m.model", "-o", "again.html").exit_code == 0
+
+
+def test_the_score_alone_and_json(loans):
+    table()[["sex", "score", "repaid"]].to_csv("alone.csv", index=False)
+    done = run("adjust", "alone.csv", *ABOUT, "--json", "--no-report")
+    found = json.loads(done.output)
+    assert found["adjusted"]["words"] == "the scores in column 'score', taken as they are"
+    assert found["adjusted"]["sentence"].endswith("The group is estimated from the score alone.")
+    assert found["adjusted"]["before"] == "at 0.5"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"score": "0.5"}, "every score in column 'score' is 0.5"),
+        ({"score": "high"}, "column 'score'"),
+        ({"first": "high"}, "column 'score' has the value 'high' in row 3 (1 such row)"),
+        ({"first": ""}, "column 'score' has no value in row 3 (1 such row)"),
+    ],
+)
+def test_scores_that_cannot_be_adjusted(loans, change, said):
+    frame = table()
+    if "score" in change:
+        frame["score"] = change["score"]
+    else:
+        frame.loc[2, "score"] = change["first"]
+    frame = frame.dropna(subset="sex") if "score" in change else frame.fillna({"sex": "f"})
+    frame.to_csv("bad.csv", index=False)
+    done = run("adjust", "bad.csv", *ABOUT)
+    assert done.exit_code == 1
+    assert said in words(done.output)
+    assert not (loans / "evenhand.model").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--scores", "repaid"), "column 'repaid' cannot be both the scores and the label"),
+        (("--scores", "sex"), "column 'sex' cannot be both the scores and sensitive"),
+        (("--exclude", "score"), "column 'score' cannot be both the scores and left out"),
+        (("--scores", "none"), "the table has no column 'none'"),
+    ],
+)
+def test_columns_that_are_no_scores(loans, options, said):
+    done = run("adjust", "loans.csv", *ABOUT, *options)
+    assert done.exit_code == 1
+    assert said in words(done.output)
+
+
+def test_a_new_row_needs_a_score(loans):
+    run("adjust", "loans.csv", *ABOUT, "-o", "m.model")
+    frame = table()
+    frame.loc[7, "score"] = "?"
+    frame.to_csv("new.csv", index=False)
+    done = run("predict", "m.model", "new.csv", "-o", "out.csv")
+    assert done.exit_code == 1
+    assert "column 'score' has no value in row 8" in words(done.output)
+
+
+def test_a_saved_model_in_a_comparison(loans):
+    run("adjust", "loans.csv", *ABOUT, "-o", "m.model")
+    about = (*ABOUT[:8], "--method", "accuracy_only", "--splits", "1", "--tau", "0.6")
+    done = run("compare", "loans.csv", *about, "--model", "m.model")
+    text = words(done.output)
+    assert done.exit_code == 0, text
+    assert "m.model was trained on this very table" in text
+    table(seed=1).to_csv("other.csv", index=False)
+    text = words(run("compare", "other.csv", *about, "--model", "m.model").output)
+    assert "if test rows are among those that it was fitted to, which cannot be told" in text
+    flipped = (*about[:5], "no", *about[6:])
+    done = run("compare", "other.csv", *flipped, "--model", "m.model")
+    assert done.exit_code == 1
+    assert "m.model is about the favourable answer yes" in words(done.output)
