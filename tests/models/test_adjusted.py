@@ -52,7 +52,7 @@ class FirstIsHigh:
 
     def __call__(self, X):
         column = np.asarray(X, dtype=float)[:, 0]
-        return column > np.median(np.unique(column))
+        return column > np.nanmedian(np.unique(column))
 
     def __repr__(self):
         return "first_is_high"
