@@ -160,7 +160,9 @@ class Fit:
             return self
         if other is None or not target.like(other.target):
             given = {"tau": Parameter("tau"), "epsilon": Parameter("epsilon")}
-            raise InputError("other_proportions", **given, target=str(self.target))
+            kept = other is not None and target.comparison == other.target.comparison
+            found = str(other.target if other is not None and kept else self.target)
+            raise InputError("other_proportions", **given, target=found)
         held_out, delta = other.held_out, self.delta
         if held_out is not None and delta is not None:
             held_out = replace(held_out, bound=held_out.bounds(other.target, delta))
