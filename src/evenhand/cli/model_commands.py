@@ -19,18 +19,8 @@ from evenhand.core.errors import InputError, sentences
 # What of a summary is about its frontier.
 ABOUT_FRONTIER = (
     *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "comparison"),
-    *(
-        "rate",
-        "groups",
-        "labels",
-        "parts",
-        "points",
-        "chosen",
-        "saved",
-        "unlabelled",
-        "all_rows",
-        "not_compared",
-    ),
+    *("rate", "groups", "labels", "parts", "points", "chosen", "saved", "unlabelled"),
+    *("all_rows", "not_compared"),
 )
 
 
