@@ -343,14 +343,15 @@ class CutFinder:
         targets: Sequence[Target],
         groups: int,
         n_groups_all: int,
-        caution: float,
+        cautions: Sequence[float],
         min_share: float,
         n_edges: int,
     ) -> None:
         n, n_cells = len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
-        self.caution, self.min_share = caution, min_share
-        self.targets = [_arrays_of(target, groups) for target in targets]
+        self.min_share = min_share
+        arrays = [_arrays_of(target, groups) for target in targets]
+        self.targets = list(zip(arrays, cautions, strict=True))
         # Only an eligible cut beats others, and of eligibility only the shares are checked here.
         self.prune = not any(one.better_than_chance for one in notion.components)
         # Made once and used by every call: fresh memory of this size is slow to come by.
@@ -383,10 +384,15 @@ class CutFinder:
         of_bins = self.bin_of, self.mass, above, self.top
         _fill_bins(scores, self.cell, self.weight, high, per_unit, *of_bins)
         pairs = zip(self.targets, bars, strict=True)
-        return [self._find(scores, gap, rates, bar) for rates, bar in pairs]
+        return [self._find(scores, gap, *target, bar) for target, bar in pairs]
 
     def _find(
-        self, scores: FloatArray, gap: float, rates: tuple[Any, ...], bars: FloatArray
+        self,
+        scores: FloatArray,
+        gap: float,
+        rates: tuple[Any, ...],
+        caution: float,
+        bars: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Find the cuts for one target, with the bins filled."""
         cell, weight, above = self.cell, self.weight, self.above
@@ -395,7 +401,7 @@ class CutFinder:
         self.best.fill(-np.inf)
         total = above[-1] + self.mass[-1]
         whole = float(total.sum())
-        _mark_bins(self.mass, above, total, whole, rates, bars, self.caution, self.marked)
+        _mark_bins(self.mass, above, total, whole, rates, bars, caution, self.marked)
         starts, ends = self.ranges
         n_rows = _sort_rows(scores, self.bin_of, self.marked, starts, ends, self.some, self.order)
         rows = self.order[:n_rows]
@@ -406,7 +412,7 @@ class CutFinder:
         below = np.append(np.maximum.accumulate(self.top[::-1])[::-1][1:], -np.inf)
         noted = _walk(
             scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
-            above, below, total, whole, gap, rates, bars, self.caution, self.min_share,
+            above, below, total, whole, gap, rates, bars, caution, self.min_share,
             self.prune, self.room,
         )  # fmt: skip
         counts = self.counts[:, :noted]

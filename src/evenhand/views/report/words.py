@@ -130,18 +130,16 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
     by = listed([quoted(name) for name in asked["sensitive"]])
     groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
+    named = [notion.replace("_", " ") for notion in asked["notions"]]
     if "kinds" in asked:
         goals = [
-            f"a {kind} of at {'least' if t > 0 else 'most'} {TARGET_WORDS[kind].level(t)} for "
-            f"{notion.replace('_', ' ')}"
-            for notion, t, kind in zip(asked["notions"], asked["taus"], asked["kinds"], strict=True)
+            f"a {kind} of at {'least' if t > 0 else 'most'} {TARGET_WORDS[kind].level(t)} for {n}"
+            for n, t, kind in zip(named, asked["taus"], asked["kinds"], strict=True)
         ]
         return f"{groups}, with {listed(goals)}."
     if len(set(asked["taus"])) > 1:
-        goals = [
-            f"{words.level(t)} for {notion.replace('_', ' ')}"
-            for notion, t in zip(asked["notions"], asked["taus"], strict=False)
-        ]
+        pairs = zip(named, asked["taus"], strict=False)
+        goals = [f"{words.level(t)} for {notion}" for notion, t in pairs]
         return f"{groups}, with the {words.name} to reach {listed(goals)}."
     goal = f"target {words.symbol}\u00a0=\u00a0{words.level(level)}"
     return f"{groups}, {words.demand(level)} ({goal})."
