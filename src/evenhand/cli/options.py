@@ -1,5 +1,6 @@
 """Options that several commands share, and how their text is read."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -95,11 +96,37 @@ KeepNa = Annotated[
 
 
 # Those of train alone.
+def _numbers(texts: list[str] | None) -> list[str] | None:
+    """Refuse what is neither a number nor none."""
+    for text in texts or []:
+        try:
+            float("nan" if text == "none" else text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is neither a number nor none.") from None
+    return texts
+
+
 Taus = Annotated[
-    list[float] | None,
+    list[str] | None,
     typer.Option(
-        help="Least ratio of the groups' rates; one, or one for each --notion.", show_default="0.8"
+        metavar="FLOAT",
+        callback=_numbers,
+        help="Least ratio of the groups' rates; one, or one for each --notion, none for a notion "
+        "that has no ratio to reach.",
+        show_default="0.8, unless --epsilon is given",
     ),
+]
+Epsilons = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FLOAT",
+        callback=_numbers,
+        help="Largest difference between the groups' rates, as --tau; with both, both must hold.",
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(help="Largest difference between the groups' rates, in place of --tau."),
 ]
 Notions = Annotated[
     list[str] | None,
@@ -216,6 +243,19 @@ def parse_target(tau: float) -> float:
     if not 0 < tau <= 1:
         raise InputError("bad_target", value=tau)
     return tau
+
+
+def parse_difference(epsilon: float) -> float:
+    """Refuse a target that is no difference."""
+    if not 0 <= epsilon < 1:
+        raise InputError("bad_difference", value=epsilon)
+    return epsilon
+
+
+def parse_targets(texts: list[str] | None, parse: Callable[[float], float]) -> Any:
+    """Read one target, or one for each notion, from numbers or none."""
+    found = [None if text == "none" else parse(float(text)) for text in texts or []]
+    return found[0] if len(found) == 1 else found or None
 
 
 def parse_bins(texts: list[str] | None) -> Any:

@@ -19,6 +19,7 @@ from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, find_notion, of_labels
 from evenhand.core.solvers import SOLVERS
+from evenhand.core.targets import Target, find_target
 from evenhand.engines.coding import listed
 from evenhand.models.method import LEGS, Method
 from evenhand.statistics.bounds import margin_of
@@ -112,7 +113,8 @@ class Settings:
     """What is wanted of a fit and how it is sought: the parameters of FairClassifier, checked."""
 
     notion: str | Sequence[str]
-    tau: float | Sequence[float]
+    tau: float | Sequence[float | None] | None
+    epsilon: float | Sequence[float | None] | None
     method: Method
     confidence: float | str | None
     selection: str
@@ -131,7 +133,7 @@ class Settings:
     device: Any
 
     def __post_init__(self) -> None:
-        self.notion_of(2)  # so that its errors come before the errors of the data
+        self.target_of(2)  # so that its errors come before the errors of the data
         if self.certifies and self.selection == "crossfit":
             raise InputError(
                 "certified_crossfit",
@@ -165,7 +167,7 @@ class Settings:
 
     @property
     def margin(self) -> float:
-        """Standard errors by which a ratio must be above its target."""
+        """Standard errors by which a value must be above its target."""
         return 0.0 if isinstance(self.confidence, str) else margin_of(self.confidence)
 
     @property
@@ -185,8 +187,13 @@ class Settings:
 
     def notion_of(self, n_labels: int, favourable: Sequence[int] = ()) -> AnyNotion:
         """Give the notion, for each of the favourable labels if there are more than two."""
-        notion = find_notion(self.notion, self.method.degree, self.tau)
+        notion = find_notion(self.notion, self.method.degree)
         return notion if n_labels == 2 else of_labels(notion, list(favourable), n_labels)
+
+    def target_of(self, n_labels: int, favourable: Sequence[int] = ()) -> Target:
+        """Give the target, of each of the favourable labels if there are more than two."""
+        labels: dict[str, Any] = {"n_labels": n_labels, "favourable": favourable}
+        return find_target(self.notion, self.tau, self.epsilon, **labels)
 
     def label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Put the labels in the order of their numbers: of two the favourable one is second."""
