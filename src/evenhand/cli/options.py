@@ -154,6 +154,17 @@ Person = Annotated[
     str | None,
     typer.Option(help="Column that says whose row each is, where a person may have several."),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(help="Column of row weights, 0 or more: how many equal rows each row stands for."),
+]
+SurveyWeights = Annotated[
+    bool,
+    typer.Option(
+        "--survey-weights",
+        help="--weight says how many people a row of a survey speaks for: it is no number of rows.",
+    ),
+]
 Kinds = Annotated[
     list[str] | None,
     typer.Option(

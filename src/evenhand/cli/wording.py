@@ -11,7 +11,7 @@ NAMES = (
     *("bins", "confidence", "delimiter", "delta", "demo", "encoding", "exclude", "favourable"),
     *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
     *("missing_groups", "na", "notion", "person", "prediction", "privileged", "seed", "selection"),
-    *("sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
+    *("sensitive", "sensitive_inputs", "splits", "survey_weights", "tau", "test_size", "weight"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "kinds": "--kind",
@@ -21,6 +21,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "persons": "--person",
     "pos_label": "--favourable",
     "random_state": "--seed",
+    "sample_weight": "--weight",
     "sensitive_features": "--sensitive",
     "taus": "--tau",
 }

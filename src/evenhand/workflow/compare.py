@@ -1,7 +1,7 @@
 """Compare evenhand with other methods on a table, and the datasets to try it on."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ def compare_methods(
     seed: int = 0,
     missing_groups: str = "error",
     bins: Any = None,
+    weight: str | None = None,
     exclude: Sequence[str] = (),
     min_group_size: int = 30,
     na: Sequence[str] | None = None,
@@ -61,7 +62,7 @@ def compare_methods(
     ----------
     X : pandas, polars or pyarrow table
         The table.
-    label, sensitive, missing_groups, bins, exclude, na, keep_na
+    label, sensitive, missing_groups, bins, weight, exclude, na, keep_na
         As of :class:`~evenhand.workflow.settings.TrainSettings`.
     favourable : str, optional
         As of :func:`audit`; the other labels are taken together.
@@ -79,8 +80,8 @@ def compare_methods(
     -------
     DataFrame
         What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
-        favourable and before three: the rows and the groups left out, and ``notes``, what
-        :func:`train` would warn of, such as columns that give the label away.
+        favourable and before four: the rows and the groups left out, the column of the weights, and
+        ``notes``, what :func:`train` would warn of, such as columns that give the label away.
     """
     from evenhand.peers import PEERS, compare
 
@@ -91,8 +92,9 @@ def compare_methods(
             methods=Parameter("methods", unknown[:1]),
             names=", ".join(map(repr, PEERS)),
         )
-    check_roles(label, sensitive)
-    columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    check_roles(label, sensitive, weight=weight)
+    missing = MissingWords.chosen(na, keep_na)
+    columns = Columns(label, sensitive, missing_groups, bins, missing, weight)
     X, y, dropped, _ = labelled_rows(X, columns)
     good = favourable_label(label_counts(y), label, favourable)
     names, z = group_codes(columns.groups(X)[0])
@@ -107,7 +109,8 @@ def compare_methods(
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     table = X.frame.to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
-    encoder = TableEncoder(exclude=[label, *exclude], na=na, keep_na=keep_na)
+    outside = [label, *exclude, *([] if weight is None else [weight])]
+    encoder = TableEncoder(exclude=outside, na=na, keep_na=keep_na)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
@@ -124,6 +127,7 @@ def compare_methods(
         taus=list(taus),
         n_splits=splits,
         test_size=TEST_SIZE,
+        sample_weight=columns.weights(X),
         transformer=encoder.set_params(exclude=outside, kinds=kinds),
         random_state=seed,
         n_jobs=jobs,
@@ -132,14 +136,18 @@ def compare_methods(
     splits_table["error"] = splits_table["error"].map(_without_type)
     splits_table.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
     return splits_table.assign(
-        rows_dropped="; ".join(
-            f"{d['n']:,} rows {d['reason']}"
-            + (f" ({d['whom']}; figures are of a selected part)" if d.get("whom") else "")
-            for d in dropped
-        ),
+        rows_dropped="; ".join(map(_dropped_words, dropped)),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
+        weight=weight,
         notes=" ".join(sentences(caught, spell)),
     )
+
+
+def _dropped_words(dropped: Mapping[str, Any]) -> str:
+    """Say how many rows were left out, and why."""
+    whom = dropped.get("whom")
+    of_whom = f" ({whom}; figures are of a selected part)" if whom else ""
+    return f"{dropped['n']:,} rows {dropped['reason']}{of_whom}"
 
 
 def _without_type(text: str) -> str:

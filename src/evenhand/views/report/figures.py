@@ -17,7 +17,7 @@ from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.views.formats import VISIBLE_RATE, fixed, plain_name
 from evenhand.views.report.drawings import chart_limits, nice_top
-from evenhand.views.report.phrases import PART_WORDS, PHRASES
+from evenhand.views.report.phrases import PHRASES, part_words
 from evenhand.views.report.words import how_chosen, sure_words
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import bounds_sentence
@@ -179,7 +179,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "best_cut": best_cut,
         "parts": [
             {name: part[name] for name in ("key", "title", "n", "weighted")}
-            | {"words": PART_WORDS.get(part["key"], part["title"])}
+            | {"words": part_words(part)}
             for part in parts
             if any(part["key"] in of for of in measured)
         ],

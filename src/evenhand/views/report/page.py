@@ -53,8 +53,10 @@ from evenhand.views.report.words import (
     reached_sentences,
     small_groups_sentence,
     useless_sentence,
+    weight_of,
 )
 from evenhand.views.targets import words_of
+from evenhand.views.verdicts import weight_sentence
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
 LONGEST_NAME = 160
@@ -115,6 +117,7 @@ def render(summary: dict[str, Any]) -> str:
         useless=useless_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
         small=small_groups_sentence(summary),
+        weight=weight_sentence(*weight_of(summary)),
         # Of the table that was trained on: rows of a test table are not among its rows.
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),

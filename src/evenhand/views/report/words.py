@@ -18,7 +18,7 @@ from evenhand.views.formats import (
     thousands,
 )
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
-from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
+from evenhand.views.report.phrases import LIMITS, SMALL_GROUPS, WEIGHTED_ROWS, part_words
 from evenhand.views.targets import words_of
 from evenhand.views.verdicts import population_sentence
 from evenhand.workflow.summary import target_of, verdict_of
@@ -301,7 +301,8 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
     names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
     rate = names[0] if len(names) == 1 else "rates"
     rates = [
-        f"{percent(value)} of {thousands(rows)} {part['title']}"
+        f"{percent(value)} of "
+        + (f"the {part['title']}" if part.get("weighted") else f"{thousands(rows)} {part['title']}")
         + (f" ({name})" if len(names) > 1 else "")
         for part in small["parts"]
         for name, value, rows in zip(names, part["values"], part["rows"], strict=True)
@@ -321,6 +322,13 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
             "would be missed there."
         )
     return " ".join(text)
+
+
+def weight_of(summary: dict[str, Any]) -> tuple[str | None, bool]:
+    """Give the column of the weights as text names it, and whether they are a survey's."""
+    column = summary["asked"].get("weight")
+    survey = bool(summary["asked"].get("survey_weights"))
+    return None if column is None else quoted(column), survey
 
 
 def again_sentence(summary: dict[str, Any]) -> str:
@@ -350,7 +358,7 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
     if not right < labels[most]:
         return ""
-    rows = PART_WORDS.get(part["key"], part["title"])
+    rows = part_words(part)
     model, constant = (percent(n / labels.sum()) for n in (right, labels[most]))
     return (
         f"The saved model is right for {model} of the {rows}, less than the same answer to "

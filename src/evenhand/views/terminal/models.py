@@ -25,10 +25,11 @@ from evenhand.views.report.words import (
     small_groups_sentence,
     test_population,
     useless_sentence,
+    weight_of,
 )
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
-from evenhand.views.verdicts import STYLES
+from evenhand.views.verdicts import STYLES, weight_sentence
 from evenhand.workflow.summary import target_of
 
 # What plain logistic regression is called at the cut that is best on the training rows.
@@ -162,6 +163,9 @@ def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
     screen.say_favourable(summary["asked"]["label"], summary["asked"]["favourable"])
     if summary["group_use"]:
         screen.say(short(summary["group_use"], 400), "bold yellow")
+    weight = weight_sentence(*weight_of(summary)).translate(NO_MARKS)
+    if weight:
+        screen.say(short(weight, 400), "yellow")
 
 
 def _say_unlabelled(screen: Screen, summary: dict[str, Any]) -> None:
