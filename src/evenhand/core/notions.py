@@ -14,6 +14,7 @@ Nothing else in the package knows which notions exist.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray, namespace
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
-from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
+from evenhand.core.rates import RATES, AnyRate, Partition, Rate, WorstRate
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 
@@ -167,7 +168,68 @@ class Joint:
         )
 
 
-AnyNotion = Notion | Joint
+@dataclass(frozen=True)
+class ByAttribute:
+    """A notion that must hold between the groups of several partitions: the worst counts.
+
+    A solver meets the notion as it is, between the groups that are counted; what is compared, and
+    which answers count at all, goes by the partitions.
+
+    Parameters
+    ----------
+    notion : Notion or Joint
+        The notion.
+    partitions : tuple of Partition
+        The groups of each attribute, and the crossed ones if these count too.
+    """
+
+    notion: "Notion | Joint"
+    partitions: tuple[Partition, ...]
+
+    @property
+    def name(self) -> str:
+        """What the notion is called."""
+        return self.notion.name
+
+    @property
+    def components(self) -> tuple[Notion, ...]:
+        """The notion's, for solvers."""
+        return self.notion.components
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The notion's."""
+        return self.notion.shares
+
+    @property
+    def better_than_chance(self) -> bool:
+        """Whether one of them asks for rates better than chance."""
+        return self.notion.better_than_chance
+
+    @property
+    def rate(self) -> WorstRate:
+        """The worst of the ratios of all partitions."""
+        rate = self.notion.rate
+        pairs = list(product(self.partitions, zip(rate.components, rate.shares, strict=True)))
+        rates = tuple(replace(one, by=by) for by, (one, _) in pairs)
+        return WorstRate(rate.name, rates, tuple(share for _, (_, share) in pairs))
+
+    def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
+        """Whether a classifier with these counts counts as an answer for every partition."""
+        counts = np.asarray(counts, dtype=np.float64)
+        return np.logical_and.reduce(
+            [self.notion.eligible(by.merge(counts, -3), min_share) for by in self.partitions]
+        )
+
+
+AnyNotion = Notion | Joint | ByAttribute
+
+
+def by_attribute(notion: AnyNotion, partitions: Sequence[Partition]) -> AnyNotion:
+    """Demand a notion between the groups of some partitions; without any, of those counted."""
+    if not partitions or isinstance(notion, ByAttribute):
+        return notion
+    return ByAttribute(notion, tuple(partitions))
 
 
 def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:

@@ -55,6 +55,10 @@ __all__ = ["score_frontier", "sweep"]
 # they are computed in float64, as predictions do, whatever the precision of the inputs.
 RESOLUTION = 1e-12
 
+# Up to how many rows every cut is tried where there are more groups than this, each of which is a
+# part of every point, or where groups are merged, which no compiled loop does.
+MANY_GROUPS, MANY_ROWS = 8, 4096
+
 # Some cuts, and the counts of each.
 Cuts = tuple[FloatArray, FloatArray]
 
@@ -96,9 +100,12 @@ def sweep(
         Up to how many rows every cut is tried, and from how many on that is compiled.
     """
     strategy: type[Sweep] = HistogramCuts
+    merged = any(rate.by is not None for rate in oracle.notion.rate.components)
+    many = merged or oracle.n_groups > MANY_GROUPS
+    exact_rows = min(limits.exact_rows, MANY_ROWS) if many else limits.exact_rows
     if not cut:
         strategy = ZeroCut
-    elif oracle.rows.n_samples <= limits.exact_rows:
+    elif oracle.rows.n_samples <= exact_rows:
         strategy = ExactCuts
     search = strategy(oracle, iterates, by_group, min_share, limits)
     complete = search.run()
@@ -312,7 +319,10 @@ class ExactCuts(ManyCuts):
 
 @faster_version(one_cut, "numpy")
 def _compiled_version(sweep: ExactCuts) -> Callable[..., Cuts] | None:
-    if sweep.by_group or sweep.outputs > 1 or not can_compile(sweep.rows.n_samples, sweep.limits):
+    merged = any(rate.by is not None for rate in sweep.notion.rate.components)
+    if sweep.by_group or sweep.outputs > 1 or merged:
+        return None
+    if not can_compile(sweep.rows.n_samples, sweep.limits):
         return None
     from evenhand.frontier.numba_cuts import CutFinder
 

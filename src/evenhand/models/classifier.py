@@ -179,6 +179,12 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. The adversary then guesses its value, and
         rates are compared between bins: as many of equal size, or those between the values given.
+    attributes : {"crossed", "each", "both"}, default="crossed"
+        Of several sensitive columns: which groups are compared. ``"crossed"``: every combination of
+        values. ``"each"``: the values of each column by themselves; the worst column counts.
+        ``"both"``: those, and the combinations. ``min_group_size`` is of the groups compared, so
+        combinations too small for ``"crossed"`` count within each column. One column is the same in
+        all three. Not with ``group_cuts``, which are cuts of combinations.
 
     Attributes
     ----------
@@ -270,6 +276,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "survey_weights": ["boolean"],
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
+        "attributes": [StrOptions({"crossed", "each", "both"})],
         "engine": [StrOptions({"auto", "numpy", "torch", "dask"})],
         "device": [object],  # PyTorch knows which there are
     }
@@ -294,6 +301,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         survey_weights: bool = False,
         group_cuts: bool = False,
         bins: Any = None,
+        attributes: str = "crossed",
         engine: str = "auto",
         device: Any = None,
     ) -> None:
@@ -313,6 +321,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.survey_weights = survey_weights
         self.group_cuts = group_cuts
         self.bins = bins
+        self.attributes = attributes
         self.engine = engine
         self.device = device
 

@@ -17,7 +17,7 @@ from evenhand._extras import import_extra
 from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.oracle import Oracle
-from evenhand.core.rates import AnyRate
+from evenhand.core.rates import AnyRate, Partition
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
 from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss
 from evenhand.core.targets import Target
@@ -91,6 +91,8 @@ class Fit:
         Whether each group has its own cut; whether the extra column is noise.
     requirement : str
         What every point must have, in words.
+    partitions : tuple of Partition
+        The groups of each attribute, if these are what is compared.
     """
 
     labels: NDArray[Any]
@@ -113,6 +115,7 @@ class Fit:
     group_cuts: bool
     noise: bool
     requirement: str
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def sign(self) -> int:
@@ -151,10 +154,10 @@ class Fit:
         counts = self.frontier.last.counts[: len(self.groups)]
         for component in self.rate.components:
             labels = sorted({y for y, _ in component.denominator})
-            rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
+            rows = component.fractions(counts)[1]
             whole = {(y, p) for y in labels for p in range(counts.shape[-1])}
             if set(component.denominator) == whole and not rows.all():
-                group = self.groups.tolist()[int(np.argmin(rows))]
+                group = component.groups(self.groups.tolist())[int(np.argmin(rows))]
                 names = " or ".join(repr(self.labels.tolist()[y]) for y in labels)
                 return InputWarning(
                     "undefined_rate",
@@ -224,6 +227,7 @@ def learn(
         group_cuts=bool(settings.group_cuts),
         noise=settings.method.noise,
         requirement=_requirement(settings, rows, oracle.notion.better_than_chance),
+        partitions=rows.partitions,
     )
 
 
@@ -267,7 +271,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
     if _engine(rows, settings) == "numpy" and rows.source is None and not noise:
         rows = merge_alike(rows)
     n_labels = len(rows.classes)
-    notion = settings.notion_of(n_labels, settings.favourable(rows.classes))
+    notion = settings.notion_of(n_labels, settings.favourable(rows.classes), rows.partitions)
     SOLVERS[method.solver].check(notion)
     return Oracle(
         _source(rows, settings),
@@ -406,10 +410,20 @@ def _parts(
     for fitted, held in parts:
         if place == "crossfit" and not len(held):
             raise InputError("empty_fold", cv=Parameter("cv", settings.cv), n=n)
-        check_fitted(rows.z[fitted], rows.y[fitted], names)
-        if place != "crossfit":
-            check_held_out(rows.z[held], rows.groups.tolist())
+        for z, groups in _compared(rows, names[0]):
+            check_fitted(z[fitted], rows.y[fitted], (groups, names[1]))
+            if place != "crossfit":
+                check_held_out(z[held], groups[: len(rows.groups)])
     return parts
+
+
+def _compared(rows: CodedRows, names: list[Any]) -> list[tuple[NDArray[np.intp], list[Any]]]:
+    """Number the groups that must not be missing, those compared, with their names."""
+    if not rows.partitions:
+        return [(rows.z, names)]
+    places = [(by.place(len(rows.groups))[rows.z], by) for by in rows.partitions]
+    # Rows of a value that is too small are behind the others.
+    return [(np.where(place < 0, len(by.groups), place), list(by.groups)) for place, by in places]
 
 
 def _names(rows: CodedRows, settings: Settings) -> tuple[list[Any], list[Any]]:

@@ -5,7 +5,7 @@ is checked here, so that a bad file is refused on loading and not somewhere insi
 sizes of plain values, shapes and ranges of arrays, and figures that contradict each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from reprlib import repr as brief
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.rates import WorstRate, overall_accuracy
+from evenhand.core.rates import Partition, WorstRate, overall_accuracy
 from evenhand.core.targets import COMPARISONS, Target
 from evenhand.engines.chunks import MOST_ROWS
 from evenhand.frontier.held_out import HeldOut
@@ -259,11 +259,33 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
         check_array("edges", fit.edges, (len(fit.edges),))
 
 
+def partitions_from(state: Any, settings: Settings, n_groups: int) -> tuple[Partition, ...]:
+    """Give the groups of each attribute; refuse such as no fit has."""
+    check_value("partitions", state, list)
+    _check_agrees("partitions", not state or settings.attributes != "crossed")
+    found = []
+    for about in state:
+        check_fields(about, {"name": str, "groups": TEXTS, "members": list, "small": list})
+        for group, n in about["small"]:
+            check_value("small", group, str)
+            check_value("small", n, int)
+        members = tuple(tuple(one) for one in about["members"])
+        for number in (numbers := [j for one in members for j in one]):
+            check_value("members", number, int)
+        good = len(members) == len(about["groups"]) > 1 and all(members)
+        good &= len(set(numbers)) == len(numbers) and set(numbers) <= set(range(n_groups))
+        _check_agrees("partitions", good)
+        small = tuple((group, n) for group, n in about["small"])
+        found.append(Partition(about["name"], tuple(about["groups"]), members, small))
+    return tuple(found)
+
+
 def target_from(
     state: Mapping[str, Any],
     settings: Settings,
     classes: NDArray[Any],
     n_groups: int,
+    partitions: Sequence[Partition],
     limits: Limits,
 ) -> Target:
     """Give the target of the classifier's notion with the shares of a file, if it is the file's."""
@@ -274,7 +296,7 @@ def target_from(
     if n_labels > 2:
         n_pairs = n_labels**2 * len(favourable) * len(settings.notion_of(2).components)
         _check_number("pairs", n_pairs, limits.pairs)
-    rate = settings.notion_of(n_labels, favourable).rate
+    rate = settings.notion_of(n_labels, favourable, partitions).rate
     n_rates = n_groups * len(rate.components)
     _check_number("rates", n_rates, limits.rates)
     same = len(parts) == len(rate.components) and state["name"] == rate.name

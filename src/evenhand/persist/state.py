@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.errors import InputError, InputWarning
+from evenhand.core.rates import Rate
 from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.choice import answer
 from evenhand.frontier.held_out import HeldOut, candidates
@@ -32,6 +33,7 @@ from evenhand.persist.checks import (
     check_names,
     check_plan,
     check_value,
+    partitions_from,
     shape_of,
     target_from,
 )
@@ -239,11 +241,12 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "converged": bool(model.converged_),
         "small_groups": [[name, int(n)] for name, n in fit.small_groups.items()],
+        **({"partitions": [asdict(by) for by in fit.partitions]} if fit.partitions else {}),
         "target": {
             "level": fit.target.level,
             "comparison": fit.target.comparison,
             "name": rate.name,
-            "parts": [asdict(part) for part in rate.components],
+            "parts": [_part_state(part) for part in rate.components],
             "shares": list(rate.shares),
         },
         "frontier": _frontier_state(frontier, arrays, "frontier"),
@@ -272,6 +275,13 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         if name != "leg":
             arrays[f"trajectory.{name}"] = np.array([step[name] for step in trajectory.steps])
     arrays |= {"kept.row": trajectory.iterate_rows, "kept.iterate": trajectory.iterates}
+    return state
+
+
+def _part_state(rate: Rate) -> dict[str, Any]:
+    """Give a rate as plain values, without its groups, which the fit has."""
+    state = asdict(rate)
+    del state["by"]
     return state
 
 
@@ -307,7 +317,8 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     model.n_features_in_ = state["n_features_in"]
     if "feature_names_in" in state:
         model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
-    target = target_from(state["target"], settings, classes, len(groups), limits)
+    partitions = partitions_from(state.get("partitions", []), settings, len(groups))
+    target = target_from(state["target"], settings, classes, len(groups), partitions, limits)
     names, conservative = (groups.tolist(), labels.tolist()), None
     rows = arrays["kept.row"].tolist()
     sources = tuple(_sources_from(state["trajectory"], rows))
@@ -333,6 +344,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         trajectory=Trajectory(target.rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
+        partitions=partitions,
         trouble=None if state["converged"] else UNCONVERGED,
     )
     check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)

@@ -90,12 +90,14 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(counts: FloatArray, target: Target) -> _Pairs:
-    order = np.array(list(permutations(range(counts.shape[1]), 2))).T
-    fractions = [np.array(rate.fractions(counts))[..., order] for rate in target.rate.components]
+    fractions = []
+    for rate in target.rate.components:
+        found = np.array(rate.fractions(counts))
+        fractions.append(found[..., np.array(list(permutations(range(found.shape[-1]), 2))).T])
     hits, trials = np.moveaxis(np.concatenate(fractions, axis=-1), 2, 1)
     # Shares are of ratios.
     shares = target.rate.shares if target.comparison == "ratio" else [1.0] * len(fractions)
-    return _Pairs(hits, trials, np.repeat(shares, order.shape[1]))
+    return _Pairs(hits, trials, np.repeat(shares, [found.shape[-1] for found in fractions]))
 
 
 def _limits(pairs: _Pairs, target: Target, quantile: float) -> FloatArray:

@@ -70,13 +70,14 @@ def upper_end(target: Target, counts: ArrayLike, error: float, *, less: int = 0)
     are two of them.
     """
     difference, parts = target.comparison == "difference", target.rate.components
-    j, k = np.nonzero(~np.eye(len(np.asarray(counts)), dtype=bool))
-    error /= (n := max(len(parts) * len(j), 1)) - less * (n == 2)
+    sizes = [len(rate.fractions(counts)[1]) for rate in parts]
+    error /= (n := max(sum(size * (size - 1) for size in sizes), 1)) - less * (n == 2)
     found = []
     for rate, share in zip(parts, target.rate.shares, strict=True):
         top, bottom = rate.fractions(counts)
         if not bottom.all():
             return float("nan")
+        j, k = np.nonzero(~np.eye(len(bottom), dtype=bool))
         seen, scale = [(of[j], of[k]) for of in (top, bottom)], 1.0 if difference else share
         limits = scale * score_limit(*seen, difference=difference, quantile=-float(ndtri(error)))
         i = int(np.argmax(limits))

@@ -1,14 +1,14 @@
 """What a report needs to know of a saved model, as plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
-from evenhand.core.rates import AnyRate, Rate, WorstRate
+from evenhand.core.rates import AnyRate, Partition, Rate, WorstRate
 from evenhand.core.targets import Target
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
@@ -92,6 +92,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     summary["verdict"] = verdict_of(summary)
+    summary["worst"] = _worst_of(summary)
     if model.small_groups_:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
@@ -119,6 +120,29 @@ def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     rows = "weighted test rows" if part["weighted"] else "test rows"
     about = {"rows": rows, "groups": "compared" if small else "all", "weighted": part["weighted"]}
     return verdict.plain() | about
+
+
+def _worst_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Say of each part of the rows which attribute's groups are furthest from their target.
+
+    Empty where the groups are not by attribute.
+    """
+    n, found = len(summary["groups"]), []
+    for part in summary["parts"]:
+        targets = target_of(summary).components
+        counts = np.asarray(summary["saved"]["counts"][part["key"]], dtype=float)[:n]
+        known = [
+            (float(target.value(counts)) / target.level, target)
+            for target in targets
+            if target.rate.components[0].by is not None
+        ]
+        known = [(value, target) for value, target in known if value == value]
+        if known:
+            value, target = min(known, key=lambda one: one[0])
+            (rate,) = target.rate.components
+            about = {"attribute": rate.by.name if rate.by else "", "rate": rate.name}
+            found.append({"key": part["key"], **about, "value": value * target.level})
+    return found
 
 
 def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
@@ -163,9 +187,18 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
     rates = []
     for part in summary["rate"]["parts"]:
         top, bottom = (tuple((y, p) for y, p in part[of]) for of in ("numerator", "denominator"))
-        rates.append(Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top)))
+        rate = Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top))
+        rates.append(replace(rate, by=_partition_of(part.get("by"))))
     shares = tuple(float(part["share"]) for part in summary["rate"]["parts"])
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
+
+
+def _partition_of(by: Mapping[str, Any] | None) -> Partition | None:
+    """Make the groups of an attribute from the summary."""
+    if by is None:
+        return None
+    members = tuple(tuple(one) for one in by["members"])
+    return Partition(by["name"], tuple(by["groups"]), members, tuple(map(tuple, by["small"])))
 
 
 def target_of(summary: Mapping[str, Any]) -> Target:
@@ -184,6 +217,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
         "delta": model.fitted_.delta,
+        "attributes": model.attributes,
         "person": facts.get("person"),
         "weight": facts.get("weight"),
         "survey_weights": bool(getattr(model, "classifier_", model).survey_weights),

@@ -114,12 +114,14 @@ def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> 
     """Title and explanation of each rate; the label is named where names alone do not tell."""
     described = [describe(part, labels, target) for part in parts]
     names = [part["name"].replace("_", " ") for part in parts]
+    by = [f" by {quoted(part['by']['name'])}" if part.get("by") else "" for part in parts]
     out = []
-    for name, (words, about) in zip(names, described, strict=True):
-        several = names.count(name) > 1 and about is not None
+    for name, whose, (words, about) in zip(names, by, described, strict=True):
+        several = list(zip(names, by, strict=True)).count((name, whose)) > 1 and about is not None
         title = f"{name[:1].upper()}{name[1:]}" + (
             f" of {quoted(labels[about])}" if several and about is not None else ""
         )
+        title += whose
         out.append({"name": name, "title": title, "words": words})
     return out
 
@@ -329,6 +331,29 @@ def weight_of(summary: dict[str, Any]) -> tuple[str | None, bool]:
     column = summary["asked"].get("weight")
     survey = bool(summary["asked"].get("survey_weights"))
     return None if column is None else quoted(column), survey
+
+
+def attribute_sentence(summary: dict[str, Any]) -> str:
+    """Say which attributes' groups are compared, which is the worst, and what is left out."""
+    parts = {part["by"]["name"]: part["by"] for part in summary["rate"]["parts"] if part.get("by")}
+    if not parts:
+        return ""
+    words = words_of(summary)
+    text = f"Compared are the groups by {listed([quoted(name) for name in parts])}"
+    text += ", each by itself: the worst counts."
+    titles = {part["key"]: part_words(part) for part in summary["parts"]}
+    worst = [
+        f"by {quoted(one['attribute'])} on the {titles[one['key']]} ({words.name} "
+        f"{words.text(one['value'], summary['tau'])})"
+        for one in summary.get("worst", [])
+    ]
+    text += f" That is {listed(worst)}." if worst else ""
+    small = [
+        f"{quoted(group)} ({thousands(n)})" for by in parts.values() for group, n in by["small"]
+    ]
+    if small:
+        text += f" Not compared, because they have too few training rows: {listed(small)}."
+    return text
 
 
 def again_sentence(summary: dict[str, Any]) -> str:
