@@ -13,11 +13,12 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 
 import evenhand
-from evenhand.core import metrics, rates
+from evenhand.core import metrics
 from evenhand.core.errors import Parameter
 from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts, group_rates
 from evenhand.core.rates import RATES, WorstRate
+from evenhand.core.targets import Target
 from evenhand.statistics.proportions import wilson_interval
 
 # Group a: 4 TN, 1 FP, 2 FN, 3 TP.  Group b: 3 TN, 3 FP, 2 FN, 2 TP.
@@ -312,8 +313,8 @@ def test_wilson_interval_holds_the_share():
         (np.nextafter(0.8, 0), 0.8, "0.7999999999999999"),
     ],
 )
-def test_rate_text_shows_the_side(rate, tau, text):
-    assert rates.rate_text(rate, tau) == text
+def test_a_value_shows_its_side(rate, tau, text):
+    assert Target(RATES["selection_rate"], tau).text(rate) == text
 
 
 @given(st.integers(0, 300), st.integers(1, 300))

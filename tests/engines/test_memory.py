@@ -18,6 +18,7 @@ from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import row_sums
 from evenhand.core.rows import Share, as_columns
+from evenhand.core.targets import find_target
 from evenhand.engines.kernels import Limits, has_numba
 from evenhand.engines.memory import MemoryRows, make_oracle
 from evenhand.engines.threads import cores
@@ -90,16 +91,26 @@ class TestCompiled:
     )
     @pytest.mark.parametrize("groups", [2, 4])
     @pytest.mark.parametrize("min_share", [0.01, 0.2])
-    def test_frontiers(self, notion, groups, min_share):
+    @pytest.mark.parametrize(
+        ("one", "both"),
+        [
+            ({"tau": 0.8}, {"tau": [0.9, 0.6]}),
+            ({"epsilon": 0.1}, {"epsilon": [0.03, 0.1]}),
+            ({"tau": 0.7, "epsilon": 0.1}, {"tau": [0.8, None], "epsilon": [None, 0.05]}),
+        ],
+        ids=["ratio", "difference", "mixed"],
+    )
+    def test_frontiers(self, notion, groups, min_share, one, both):
         X, y, z = make_rows(700, groups=groups)
         X = np.round(X, 1)  # equal scores as well
-        tau = [0.9, 0.6] if isinstance(notion, list) else 0.8
+        several = isinstance(notion, list)
+        target = find_target(notion, **(both if several else one))
         rng = np.random.default_rng(0)
         for weight in (None, rng.random(len(y)) + 0.5, rng.integers(1, 5, len(y)) / 3):
-            oracle = make_oracle(X, y, z, notion=find_notion(notion, 2, tau), sample_weight=weight)
+            oracle = make_oracle(X, y, z, notion=find_notion(notion), sample_weight=weight)
             W = np.random.default_rng(1).standard_normal((12, 7))
-            expected = sweep(oracle, W, min_share=min_share, limits=NEVER)
-            found = sweep(oracle, W, min_share=min_share, limits=ALWAYS)
+            expected = sweep(oracle, W, target, min_share=min_share, limits=NEVER)
+            found = sweep(oracle, W, target, min_share=min_share, limits=ALWAYS)
             for one, other in ((found, expected), (found.conservative, expected.conservative)):
                 for name in ("iterate", "rate", "accuracy", "counts", "cut"):
                     np.testing.assert_allclose(

@@ -13,10 +13,15 @@ from scipy.sparse import csr_matrix
 from evenhand import group_rates
 from evenhand.core.errors import Parameter
 from evenhand.core.metrics import group_counts
-from evenhand.core.notions import NOTIONS, Joint
-from evenhand.core.rates import RATES
+from evenhand.core.rates import EQUALIZED_ODDS, RATES
+from evenhand.core.targets import Target, find_target
 from evenhand.frontier.cuts import decide, one_cut
-from evenhand.frontier.group_cuts import RATE_STEP, group_cuts, score_curves
+from evenhand.frontier.group_cuts import (
+    DIFFERENCE_STEP,
+    RATE_STEP,
+    group_cuts,
+    score_curves,
+)
 from evenhand.frontier.splits import split_rows
 
 
@@ -60,14 +65,20 @@ def curves_of(scores, cell, groups):
 
 
 def best_cuts(scores, gap, cell, weight, *, rate, groups, n_groups_all, eligible):
+    target = rate if isinstance(rate, Target) else Target(rate, 1.0)
     curves = score_curves(scores, gap, cell, weight, groups, n_groups_all)
-    return group_cuts(*curves, rate=rate, eligible=eligible)
+    return group_cuts(*curves, target=target, eligible=eligible)
 
 
 class TestGroupCuts:
-    @given(st.integers(0, 10**6), st.sampled_from(sorted(RATES)), st.integers(2, 3))
-    @settings(max_examples=40, deadline=None)
-    def test_none_is_better_for_its_ratio(self, seed, name, groups):
+    @given(
+        st.integers(0, 10**6),
+        st.sampled_from(sorted(RATES)),
+        st.integers(2, 3),
+        st.sampled_from(["ratio", "difference"]),
+    )
+    @settings(max_examples=60, deadline=None)
+    def test_none_is_better_for_its_target(self, seed, name, groups, comparison):
         rng = np.random.default_rng(seed)
         n = 12 * groups
         scores, cell = rng.standard_normal(n), rng.integers(0, 2 * groups, n)
@@ -82,27 +93,31 @@ class TestGroupCuts:
             0.0,
             cell,
             None,
-            rate=rate,
+            rate=Target(rate, 0.5, comparison),
             groups=groups,
             n_groups_all=groups,
             eligible=eligible,
         )
         counts = np.moveaxis(counts, -1, 0)
         right = counts[:, :, 0, 0].sum(axis=1) + counts[:, :, 1, 1].sum(axis=1)
-        values = rate.per_group(counts)
-        spread = np.log(np.maximum(values, 1e-5))
+
+        def scale(values):
+            return np.log(np.maximum(values, 1e-5)) if comparison == "ratio" else values
+
+        step = RATE_STEP if comparison == "ratio" else DIFFERENCE_STEP
+        spread = scale(rate.per_group(counts))
         spread = spread.max(axis=1) - spread.min(axis=1)
         curves = [
             [(rate.per_group(c[None])[0], c[0, 0] + c[1, 1]) for c in each if eligible(c[None])]
             for each in curves_of(scores, cell, groups)
         ]
         for combination in product(*curves):
-            value = np.log(np.maximum([v for v, _ in combination], 1e-5))
+            value = scale(np.array([v for v, _ in combination]))
             wide = value.max() - value.min()
             # Rates are told apart, and widths tried, in steps; 1.13 is more than from one width to
-            # the next, which are 60 from 1 to 800 steps.
-            allowed = spread <= 1.13 * wide + 3 * RATE_STEP
-            if wide < 1.5:
+            # the next, which are 60 from 1 to 800 steps, of differences to 500.
+            allowed = spread <= 1.13 * wide + 3 * step
+            if wide < (1.5 if comparison == "ratio" else 0.45):
                 assert right[allowed].max(initial=-1) >= sum(r for _, r in combination)
 
     def test_counts_are_those_of_the_cuts(self):
@@ -110,7 +125,7 @@ class TestGroupCuts:
         n = 300
         scores, cell = rng.standard_normal(n), rng.integers(0, 6, n)  # the third group is the rest
         weight = rng.uniform(0.5, 2, n)
-        for rate in (RATES["selection_rate"], NOTIONS["equalized_odds"](2).rate):
+        for rate in (RATES["selection_rate"], EQUALIZED_ODDS):
             cuts, counts = best_cuts(
                 scores,
                 1e-12,
@@ -127,34 +142,40 @@ class TestGroupCuts:
                 found = np.bincount(cell * 2 + answer, weights=weight, minlength=12)
                 np.testing.assert_allclose(counts[..., i], found.reshape(3, 2, 2))
 
-    def test_several_rates_against_every_pair(self):
+    @pytest.mark.parametrize(
+        ("demand", "levels", "step"),
+        [
+            ({"tau": [1.0, 0.8]}, (0.5, 0.7, 0.8, 0.9), 0.01),
+            ({"epsilon": [0.05, 0.1]}, (-0.2, -0.1, -0.05, -0.02), 0.0025),
+            ({"tau": [None, 0.8], "epsilon": [0.05, None]}, (-0.2, -0.1, -0.05, -0.02), 0.0025),
+        ],
+    )
+    def test_several_rates_against_every_pair(self, demand, levels, step):
         rng = np.random.default_rng(1)
         n = 160
         z, s = rng.integers(0, 2, n), rng.standard_normal(n)
         y = (s + 0.5 * z + rng.standard_normal(n) > 0).astype(int)
-        rate = Joint(
-            (NOTIONS["equalized_odds"](2), NOTIONS["predictive_parity"](2)), (1.0, 0.8)
-        ).rate
+        target = find_target(["equalized_odds", "predictive_parity"], **demand)
         _, counts = best_cuts(
             s,
             0.0,
             z * 2 + y,
             None,
-            rate=rate,
+            rate=target,
             groups=2,
             n_groups_all=2,
             eligible=lambda c: np.ones(len(c), dtype=bool),
         )
         counts = np.moveaxis(counts, -1, 0)
         right = counts[:, :, 0, 0].sum(axis=1) + counts[:, :, 1, 1].sum(axis=1)
-        ratio = rate.ratio(counts)
+        value = target.value(counts)
         first, second = curves_of(s, z * 2 + y, 2)
         every = np.array([[a, b] for a in first for b in second])
         best = every[:, :, 0, 0].sum(axis=1) + every[:, :, 1, 1].sum(axis=1)
-        every_ratio = rate.ratio(every)
-        for tau in (0.5, 0.7, 0.8, 0.9):
-            # Ratios are told apart to 0.01.
-            assert right[ratio >= tau - 0.01].max() >= best[every_ratio >= tau].max()
+        every_value = target.value(every)
+        for level in levels:
+            # Values are told apart in steps.
+            assert right[value >= level - step].max() >= best[every_value >= level].max()
 
     def test_a_group_without_an_eligible_cut(self):
         cuts, counts = best_cuts(

@@ -30,6 +30,7 @@ from evenhand.statistics.bounds import (
     exact_bound,
     expected_bound,
     lower_ratio,
+    lower_value,
     margin_of,
     ratio_bound,
     rows_factor,
@@ -831,7 +832,7 @@ class TestConfidence:
         high = binomtest(45, 100).proportion_ci(level, method="wilson").high
         expected = 0.8 * np.exp(-np.hypot(np.log(0.36 / low), np.log(high / 0.45)))
         assert lower_ratio(counts, RATE, margin_of(0.9)) == pytest.approx(expected)
-        assert lower_ratio(counts, RATE, margin_of(None)) == 0.8
+        assert lower_value(counts, Target(RATE, 0.8), margin_of(None)) == 0.8
         assert margin_of(0.5) == pytest.approx(0.3)
 
     def test_of_many_rows_the_margin_is_in_standard_errors(self):
@@ -861,11 +862,11 @@ class TestConfidence:
         parts = RATES["true_positive_rate"], RATES["selection_rate"]
         both = WorstRate("both", parts, (1.0, 0.5))
         each = [
-            lower_ratio(counts, part, margin) / c
+            lower_value(counts, Target(part, 0.8), margin) / c
             for part, c in zip(parts, both.shares, strict=True)
         ]
         np.testing.assert_allclose(
-            lower_ratio(counts, both, margin), np.minimum(np.minimum(*each), 1.0)
+            lower_value(counts, Target(both, 0.8), margin), np.minimum(np.minimum(*each), 1.0)
         )
 
     def test_more_confidence_is_fairer_and_less_accurate(self, data):
@@ -949,9 +950,9 @@ def test_beyond_its_last_point_a_fold_answers_with_that():
 def test_no_more_than_its_whole_target_can_be_relied_on():
     counts = np.full((2, 2, 2), 10**6)
     both = WorstRate("both", EQUALIZED_ODDS.components, (1.0, 0.5))
-    assert 0.99 < lower_ratio(counts, both, 1.0) < 1
+    assert 0.99 < lower_value(counts, Target(both, 0.8), 1.0) < 1
     strict = WorstRate("both", EQUALIZED_ODDS.components, (0.5, 0.5))
-    assert lower_ratio(counts, strict, 1.0) == 1
+    assert lower_value(counts, Target(strict, 0.8), 1.0) == 1
 
 
 def test_the_order_of_tests_does_not_see_held_out_labels():

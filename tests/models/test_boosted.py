@@ -225,7 +225,7 @@ class TestJoint:
         p, q = 1 / (1 + np.exp(-1.5 * u - v)), 1 / (1 + np.exp(-2 * u))
         joint = np.stack([1 - p, p], axis=1)[:, :, None] * np.stack([1 - q, q], axis=1)[:, None]
         y, z = ((rng.uniform(size=30_000) < share).astype(int) for share in (p, q))
-        rate = find_notion("equalized_odds", 2, 0.8).rate
+        rate = find_notion("equalized_odds").rate
         best = []
         for rule in walk_to_parity(joint, y, z, None, rate):
             answer = (joint * rule).sum(axis=(1, 2)) > 0

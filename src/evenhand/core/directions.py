@@ -34,8 +34,9 @@ from evenhand.core.updates import normal, power_schedule
 
 # Directions of a plane, and steps of the walk.
 N_DIRECTIONS, N_STEPS = 80, 60
-# The steps of a second walk if there are more groups, and how far its multipliers may go: a group of 1 in 100 rows matters to
-# a score that does not know the group only if its multiplier is in the hundreds.
+# The steps of a second walk if there are more groups, and how far its multipliers may go: a group
+# of 1 in 100 rows matters to a score that does not know the group only if its multiplier is in the
+# hundreds.
 MANY_STEPS, MANY_REACH = 100, 100.0
 # A direction needs no more precision than this, nor more iterations.
 TOLERANCE, ITERATIONS = 1e-3, 50

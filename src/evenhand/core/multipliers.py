@@ -111,20 +111,24 @@ class SoftRatePath:
 
         One product with X then does for all groups.
         """
+        rates = oracle.notion.rate.components
         n, prices = oracle.game.n_groups_all * 2, np.zeros((oracle.game.n_groups_all, 2))
-        effect = _effects(oracle.notion)
-        prices[: oracle.n_groups] = 2 * kappa.T @ effect
+        prices[: oracle.n_groups] = 2 * kappa.T @ _effects(oracle.notion)
         sums = oracle.rows.sum(penalized_sums, oracle.weights(w), prices.ravel(), n)
-        counts, gradient = sums[1 : 1 + 2 * n].reshape(-1, 2, 2), sums[1 + 2 * n :]
+        counts, gradient = sums[2 : 2 + 2 * n].reshape(-1, 2, 2), sums[2 + 2 * n :].reshape(2, -1)
         if oracle.metric is not None:
             gradient = oracle.metric.gradient(gradient)
-        nothing = np.zeros_like(gradient)
+        gradient = gradient / oracle.total
+        # What the rates count whatever the answer is.
+        without = [[float((y, 0) in rate.numerator) for y in (0, 1)] for rate in rates]
+        fixed = 2 * float(((without @ oracle.cells[0].weight.T) * kappa).sum())
         return Moments(
             loss_c=float(sums[0] / oracle.total + 0.5 * (oracle.ridge @ w**2)),
-            grad_c=gradient / oracle.total + oracle.ridge * w,
-            grad_f=nothing,
+            loss_w=-(float(sums[1]) + fixed) / oracle.total,
+            grad_c=gradient[0] + oracle.ridge * w,
+            grad_f=-gradient[1],
             counts=counts,
-            **dict.fromkeys(("loss_w", "loss_u", "gap", "steepness"), 0.0),
+            **dict.fromkeys(("loss_u", "gap", "steepness"), 0.0),
             **dict.fromkeys(("smoothness_u", "scale"), 1.0),
             grad_u=np.zeros(1),
         )
@@ -135,7 +139,7 @@ class SoftRatePath:
 
 
 def _effects(notion: AnyNotion) -> FloatArray:
-    """What a positive answer adds to each rate's numerator, by the label; shape (n_rates, 2)."""
+    """Give what a positive answer adds to each rate's numerator, by label; (n_rates, 2)."""
     effects = [
         [((y, 1) in rate.numerator) - ((y, 0) in rate.numerator) for y in (0, 1)]
         for rate in notion.rate.components
@@ -199,7 +203,7 @@ class CostSensitivePath:
 
 
 class Walk:
-    """The problem that a solver meets on a path: it changes a little at every evaluation.
+    r"""The problem that a solver meets on a path: it changes a little at every evaluation.
 
     Parameters
     ----------
@@ -213,8 +217,8 @@ class Walk:
         How far that is for each rate.
     many : bool, default=False
         For many groups, some of them small: what grows are multipliers of the rates, whoever has
-        them, :math:`\lambda_{rj} = \kappa_{rj} b_{rj} / N`, so that a small group's counts as much as a
-        large one's; and it grows ever faster, as :math:`(t / T)^2`.
+        them, :math:`\lambda_{rj} = \kappa_{rj} b_{rj} / N`, so that a small group's counts as much
+        as a large one's; and it grows ever faster, as :math:`(t / T)^2`.
 
     Attributes
     ----------

@@ -14,7 +14,6 @@ Nothing else in the package knows which notions exist.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray, namespace
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
-from evenhand.core.rates import RATES, AnyRate, Partition, Rate, WorstRate
+from evenhand.core.rates import RATES, AnyRate, Partition, Rate, WorstRate, by_partition
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 
@@ -76,11 +75,6 @@ class Notion:
         """The notion itself, as :class:`Joint` has several."""
         return (self,)
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Share of τ that it must reach, as :class:`Joint` has several."""
-        return (1.0,)
-
     def of_label(self, label: int, n_labels: int) -> "Notion":
         """Give the same notion with one of many labels as the favourable one."""
         return replace(self, rate=self.rate.of_label(label, n_labels), favourable=label)
@@ -131,18 +125,12 @@ class Joint:
     ----------
     components : tuple of Notion
         The notions.
-    shares : tuple of float, optional
-        What share of τ each must reach, the largest 1; 1 each by default.
     title : str, optional
         What to call them together; by default their names, joined.
     """
 
     components: tuple[Notion, ...]
-    shares: tuple[float, ...] = ()
     title: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.components))
 
     @property
     def name(self) -> str:
@@ -151,10 +139,9 @@ class Joint:
 
     @property
     def rate(self) -> WorstRate:
-        """The worst of the ratios, each over its share of τ."""
-        pairs = zip(self.components, self.shares, strict=True)
-        rates = [(rate, share) for notion, share in pairs for rate in notion.rate.components]
-        return WorstRate(self.name, *zip(*rates, strict=True))
+        """All their rates, of which the worst counts."""
+        rates = (rate for notion in self.components for rate in notion.rate.components)
+        return WorstRate(self.name, tuple(rates))
 
     @property
     def better_than_chance(self) -> bool:
@@ -197,22 +184,14 @@ class ByAttribute:
         return self.notion.components
 
     @property
-    def shares(self) -> tuple[float, ...]:
-        """The notion's."""
-        return self.notion.shares
-
-    @property
     def better_than_chance(self) -> bool:
         """Whether one of them asks for rates better than chance."""
         return self.notion.better_than_chance
 
     @property
     def rate(self) -> WorstRate:
-        """The worst of the ratios of all partitions."""
-        rate = self.notion.rate
-        pairs = list(product(self.partitions, zip(rate.components, rate.shares, strict=True)))
-        rates = tuple(replace(one, by=by) for by, (one, _) in pairs)
-        return WorstRate(rate.name, rates, tuple(share for _, (_, share) in pairs))
+        """The rates of all partitions, of which the worst counts."""
+        return by_partition(self.notion.rate, self.partitions)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer for every partition."""
@@ -241,7 +220,7 @@ def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> An
     )
     if len(components) == 1:
         return components[0]
-    return Joint(components, notion.shares * len(favourable), notion.name)
+    return Joint(components, notion.name)
 
 
 def _powers(s: FloatArray, degree: int, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -413,9 +392,7 @@ def notion_name(word: str) -> str:
     return name
 
 
-def find_notion(
-    names: str | Sequence[str], degree: int = 2, taus: float | Sequence[float] = 1.0
-) -> AnyNotion:
+def find_notion(names: str | Sequence[str], degree: int = 2) -> AnyNotion:
     """Make the notion of a name, or the one that several names are together.
 
     Parameters
@@ -424,30 +401,14 @@ def find_notion(
         Names in :data:`NOTIONS`, or :data:`SYNONYMS` of them.
     degree : int, default=2
         Degree of the adversary's polynomial.
-    taus : float or sequence of float, default=1.0
-        The target of each, or of all.
     """
-    single = isinstance(names, str)
-    listed = [notion_name(name) for name in ([names] if isinstance(names, str) else names)]
+    if isinstance(names, str):
+        return NOTIONS[notion_name(names)](degree)
+    listed = [notion_name(name) for name in names]
     if not listed:
         raise InputError("no_notion", notion=Parameter("notion"))
     if len(set(listed)) < len(listed):
         raise InputError("repeated_notion", notion=Parameter("notion", listed))
-    targets = np.asarray(taus, dtype=np.float64)
-    if targets.ndim and (single or targets.shape != (len(listed),)):
-        raise InputError(
-            "targets_of_notions", tau=Parameter("tau", taus), notion=Parameter("notion", names)
-        )
-    if not ((targets > 0) & (targets <= 1)).all():
-        raise InputError("target_out_of_range", tau=Parameter("tau", taus))
-    if single:
-        return NOTIONS[listed[0]](degree)
-    targets = np.broadcast_to(targets, (len(listed),))
-    components: dict[str, Notion] = {}
-    shares: dict[str, float] = {}
-    for name, share in zip(listed, (targets / targets.max()).tolist(), strict=True):
-        for component in NOTIONS[name](degree).components:
-            components[component.name] = component
-            # Of a notion that two names have in common, the stricter target counts.
-            shares[component.name] = max(share, shares.get(component.name, 0.0))
-    return Joint(tuple(components.values()), tuple(shares.values()), " and ".join(listed))
+    # Two names may have a notion in common.
+    components = {c.name: c for name in listed for c in NOTIONS[name](degree).components}
+    return Joint(tuple(components.values()), " and ".join(listed))

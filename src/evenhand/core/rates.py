@@ -88,13 +88,17 @@ class Rate:
         """The rate itself, as :class:`WorstRate` has several."""
         return (self,)
 
+    def name_of(self, comparison: str) -> str:
+        """Name a comparison of the groups' rates in words."""
+        whose = "" if self.by is None else f" by {self.by.name}"
+        if (self.name, comparison) == ("selection_rate", "ratio"):
+            return f"statistical rate{whose}"
+        return f"{self.name.replace('_', ' ')} {comparison}{whose}"
+
     @property
     def ratio_name(self) -> str:
         """The ratio's name in words."""
-        whose = "" if self.by is None else f" by {self.by.name}"
-        if self.name == "selection_rate":
-            return f"statistical rate{whose}"
-        return f"{self.name.replace('_', ' ')} ratio{whose}"
+        return self.name_of("ratio")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -140,14 +144,10 @@ class Rate:
         # full_like keeps the memory order of the counts, which is what makes long sweeps fast
         return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0)
 
-    def ratio(self, counts: ArrayLike) -> FloatArray:
-        r"""Smallest over largest group rate, :math:`\min_j r_j / \max_j r_j`.
-
-        NaN if a group's rate is undefined or there is one group only. All rates 0: 1 for an error
-        rate, NaN otherwise.
-        """
-        # Fractions are compared and divided by cross-multiplication: 36/100 to 45/100 is 0.8, while
-        # the quotient of the two quotients would be just below.
+    def _extremes(self, counts: ArrayLike) -> tuple[FloatArray, ...]:
+        """Lowest and highest of the groups' fractions, and whether all rates are defined."""
+        # Fractions are compared by cross-multiplication: 36/100 to 45/100 is 0.8, while the
+        # quotient of the two quotients would be just below.
         top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
         (low, low_b), (high, high_b) = (top[0], bottom[0]), (top[0], bottom[0])
         for t, b in zip(top[1:], bottom[1:], strict=True):
@@ -155,8 +155,26 @@ class Rate:
             low, low_b = np.where(less, t, low), np.where(less, b, low_b)
             high, high_b = np.where(more, t, high), np.where(more, b, high_b)
         defined = (bottom > 0).all(axis=0) & (len(top) > 1)
+        return low, low_b, high, high_b, defined
+
+    def ratio(self, counts: ArrayLike) -> FloatArray:
+        r"""Smallest over largest group rate, :math:`\min_j r_j / \max_j r_j`.
+
+        NaN if a group's rate is undefined or there is one group only. All rates 0: 1 for an error
+        rate, NaN otherwise.
+        """
+        low, low_b, high, high_b, defined = self._extremes(counts)
         out = np.where(defined & self.is_error, 1.0, np.nan)
         return np.divide(low * high_b, low_b * high, out=out, where=defined & (high > 0))
+
+    def difference(self, counts: ArrayLike) -> FloatArray:
+        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`.
+
+        NaN if a group's rate is undefined or there is one group only.
+        """
+        low, low_b, high, high_b, defined = self._extremes(counts)
+        out = np.full(np.shape(defined), np.nan)
+        return np.divide(high * low_b - low * high_b, low_b * high_b, out=out, where=defined)
 
     def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
         r"""Give the standard error of the logarithm of the ratio.
@@ -167,18 +185,22 @@ class Rate:
         largest.
         """
         top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
-        variance = 1 / (top + 0.5) - 1 / (bottom + 0.5)
-        if len(variance) > 2:
-            variance = np.partition(variance, -2, axis=0)[-2:]
-        return np.sqrt(np.maximum(variance.sum(axis=0), 0.0))
+        return _error_of_two(1 / (top + 0.5) - 1 / (bottom + 0.5))
 
-    def difference(self, counts: ArrayLike) -> FloatArray:
-        r"""Largest less smallest group rate, :math:`\max_j r_j - \min_j r_j`.
+    def difference_error(self, counts: ArrayLike) -> FloatArray:
+        r"""Give the standard error of the difference, as :meth:`log_ratio_error` is made.
 
-        NaN if a group's rate is undefined or there is one group only.
+        .. math:: \sigma^2 = \sum_j \frac{(a_j + 1/2)(b_j - a_j + 1/2)}{(b_j + 1)^3}
         """
-        r = self.per_group(counts)
-        return r.max(axis=-1) - r.min(axis=-1) if r.shape[-1] > 1 else r[..., 0] * np.nan
+        top, bottom = (np.moveaxis(v, -1, 0) for v in self.fractions(counts))
+        return _error_of_two((top + 0.5) * (bottom - top + 0.5) / (bottom + 1) ** 3)
+
+
+def _error_of_two(variance: FloatArray) -> FloatArray:
+    """Root of the sum of the two largest variances, along the first axis."""
+    if len(variance) > 2:
+        variance = np.partition(variance, -2, axis=0)[-2:]
+    return np.sqrt(np.maximum(variance.sum(axis=0), 0.0))
 
 
 @dataclass(frozen=True)
@@ -204,30 +226,26 @@ class WorstRate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", self.shares or (1.0,) * len(self.components))
 
+    def name_of(self, comparison: str) -> str:
+        """Name the worst of the comparisons in words."""
+        what = "shortfall" if comparison == "mixed" else comparison
+        return f"{self.name.replace('_', ' ')} {what}"
+
     @property
     def ratio_name(self) -> str:
         """The ratio's name in words."""
-        return f"{self.name.replace('_', ' ')} ratio"
+        return self.name_of("ratio")
 
     def of_label(self, label: int, n_labels: int) -> "WorstRate":
         """Give the same rates of one label among many against all the others together."""
         components = tuple(rate.of_label(label, n_labels) for rate in self.components)
         return replace(self, components=components)
 
-    def _ratios(self, counts: ArrayLike) -> FloatArray:
-        ratios = np.stack([rate.ratio(counts) for rate in self.components])
-        ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
-        return np.minimum(ratios, 1.0)
-
     def ratio(self, counts: ArrayLike) -> FloatArray:
         """Smallest of the ratios, each over its share; NaN if one is undefined."""
-        return np.asarray(self._ratios(counts).min(axis=0))
-
-    def log_ratio_error(self, counts: ArrayLike) -> FloatArray:
-        """Give the standard error of the logarithm of the ratio that is the worst."""
-        worst = np.argmin(self._ratios(counts), axis=0)
-        errors = np.stack([rate.log_ratio_error(counts) for rate in self.components])
-        return np.asarray(np.take_along_axis(errors, worst[None], axis=0)[0])
+        ratios = np.stack([rate.ratio(counts) for rate in self.components])
+        ratios /= np.reshape(self.shares, (-1,) + (1,) * (ratios.ndim - 1))
+        return np.asarray(np.minimum(ratios, 1.0).min(axis=0))
 
     def difference(self, counts: ArrayLike) -> FloatArray:
         """Largest of the rates' differences between groups; shares play no role."""
@@ -237,6 +255,14 @@ class WorstRate:
 
 
 AnyRate = Rate | WorstRate
+
+
+def by_partition(rate: AnyRate, partitions: Sequence[Partition]) -> WorstRate:
+    """Give the rate between the groups of each of some partitions, one after the other."""
+    pairs = list(product(partitions, zip(rate.components, rate.shares, strict=True)))
+    rates = tuple(replace(one, by=by) for by, (one, _) in pairs)
+    return WorstRate(rate.name, rates, tuple(share for _, (_, share) in pairs))
+
 
 _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
@@ -263,27 +289,6 @@ def overall_accuracy(counts: ArrayLike) -> FloatArray:
     c = np.asarray(counts, dtype=np.float64)
     right, total = np.trace(c, axis1=-2, axis2=-1).sum(axis=-1), c.sum(axis=(-3, -2, -1))
     return np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
-
-
-def rate_text(rate: float, tau: float) -> str:
-    """Write a rate with three digits, or with as many as show on which side of τ it is.
-
-    Parameters
-    ----------
-    rate, tau : float
-        The rate and its target.
-
-    Examples
-    --------
-    >>> from evenhand.core.rates import rate_text
-    >>> rate_text(0.79996, 0.8)
-    '0.79996'
-    """
-    for digits in range(3, 16):
-        text = f"{rate:.{digits}f}"
-        if (float(text) >= tau) == (rate >= tau):
-            return text
-    return repr(float(rate))
 
 
 EQUALIZED_ODDS = WorstRate(

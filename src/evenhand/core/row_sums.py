@@ -359,20 +359,21 @@ def row_sums(
 
 
 def penalized_sums(block: Block, w: FloatArray, slope: FloatArray, n_cells: int) -> FloatArray:
-    r"""Sums of the log-loss with a price per cell of the probabilities, for two labels.
+    r"""Sum up the log-loss with a price per cell of the probabilities, for two labels.
 
-    Of :math:`\sum \ell(s, y) + \sum_c \alpha_c \sum_{i \in c} f_i` with f the probability: the loss
-    without the prices, the counts of cell × prediction at the cut 0, and the gradient of all.
+    Of :math:`\sum \ell(s, y)` and :math:`\sum_c \alpha_c \sum_{i \in c} f_i`, f the probability:
+    both values, the counts of cell × prediction at the cut 0, and both gradients.
     """
     xp = namespace(block.y)
     loss, residual, predicted, (view,) = _two_labels(block, w)
-    steep = like(slope, block.y)[block.cell] * view.f * (1 - view.f)
-    residual = residual + (steep if block.weight is None else steep * block.weight)
+    priced = like(slope, block.y)[block.cell] * view.f
+    priced = priced if block.weight is None else priced * block.weight
+    residuals = xp.stack([residual[0], priced * (1 - view.f)])
     counts = xp.bincount(block.cell * 2 + predicted, weights=block.weight, minlength=2 * n_cells)
     counts = xp.asarray(counts, dtype=block.y.dtype)
-    gradient = row_product(residual, block.X_t)[0]
-    last = (residual @ block.extra)[:1]
-    return xp.concatenate([xp.reshape(loss, (1,)), counts, gradient, last])
+    products = row_product(residuals, block.X_t), (residuals @ block.extra)[:, None]
+    gradients = xp.concatenate(products, axis=1).reshape(-1)
+    return xp.concatenate([xp.stack([loss, priced.sum()]), counts, gradients])
 
 
 def _gram(phi: FloatArray, asked: FloatArray | None) -> list[Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import overall_accuracy
-from evenhand.core.targets import Target
+from evenhand.core.targets import READ, Target
 from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
 from evenhand.frontier.points import Frontier, Point, point_of
 from evenhand.statistics.bounds import lower_value, rows_factor
@@ -27,8 +27,8 @@ __all__ = ["Answers", "Choice", "Guarantee", "answer", "guaranteed_choice"]
 class Guarantee:
     r"""What ``confidence="certified"`` can say of the chosen point.
 
-    With confidence :math:`1 - \delta` over the draw of the held-out rows, the ratio of the groups'
-    rates in the population that the rows are drawn from is at least τ. ``str()`` says it in words.
+    With confidence :math:`1 - \delta` over the draw of the held-out rows, the target holds in the
+    population that the rows are drawn from. ``str()`` says it in words.
 
     Parameters
     ----------
@@ -39,9 +39,10 @@ class Guarantee:
     delta : float
         Probability of a wrong guarantee.
     bound : float
-        Lower confidence bound of the ratio of the point by itself; at least τ if certified.
+        Lower confidence bound of the target's value of the point by itself; at least its level if
+        certified.
     rate : float
-        Ratio on the held-out rows.
+        The target's value on the held-out rows.
     n_rows : int
         Rows held out.
     tested, candidates : int
@@ -50,7 +51,7 @@ class Guarantee:
         Without a guarantee: about how many held-out rows it would take at the rates seen, of
         persons one each; None if no number would do. None as well if certified.
     moved : bool
-        Whether τ was named after the fit, in place of another.
+        Whether the target was named after the fit, in place of another.
     """
 
     certified: bool
@@ -64,21 +65,23 @@ class Guarantee:
     rows_needed: int | None
     moved: bool = False
 
-    @property
-    def tau(self) -> float:
-        """The level of the target; of several, the strictest one's."""
-        return self.target.level
-
     def __str__(self) -> str:
-        target, demands = self.target, self.target.demands
-        what = "ratio" if len(demands) < 2 else "worst of the ratios"
-        if len({level for _, level in demands}) > 1:
-            # Ratios of several rates are measured in shares of their targets.
-            what = "worst ratio, in units of its target over the strictest,"
+        target, n = self.target, len(self.target.demands)
+        ratios, each = target.comparison == "ratio", target.comparison
+        what = each if n < 2 else "worst of the ratios" if ratios else "largest of the differences"
+        if len(set(target.rate.shares)) > 1:
+            # Several rates are measured in shares of their targets.
+            of = "worst ratio" if ratios else "largest difference"
+            what = f"{of}, in units of its target over the strictest,"
+        if each == "mixed":
+            what = "largest shortfall, in units of what its target allows over the strictest,"
         seen = f"on {self.n_rows:,} held-out rows the {what} is {target.text(self.rate)}"
         sure = f"{1 - self.delta:.4g}"
         if self.certified:
-            subject = "the ratio" if len(demands) < 2 else "every ratio"
+            subject = f"the {each}" if n < 2 else f"every {each}"
+            holds = f"{subject} in the population is at {'least' if ratios else 'most'} {target}"
+            if each == "mixed":
+                holds = f"every target holds in the population: {target}"
             two = max(1 - 2 * self.delta, 0.0)
             later = (
                 f"; this target was named after the fit for another: any two targets fixed "
@@ -86,20 +89,20 @@ class Guarantee:
                 "several, with less"
             )
             return (
-                f"certified: with confidence {sure} {subject} in the population is at least "
-                f"{target} ({seen}; {self.tested} of {self.candidates} points tested"
-                f"{later * self.moved})"
+                f"certified: with confidence {sure} {holds} ({seen}; {self.tested} of "
+                f"{self.candidates} points tested{later * self.moved})"
             )
         if not self.candidates:
             return f"no point can be certified for {target}: there is none to test"
         text = (
             f"no point can be certified for {target} with confidence {sure}: of the "
-            f"fairest, {seen}, which shows no more than {target.text(self.bound)}; "
+            f"fairest, {seen}, which shows no {'more' if ratios else 'less'} than "
+            f"{target.text(self.bound)}; "
         )
         if self.rows_needed is None:
             return (
-                f"{text}that ratio is itself too low, so at these rates no number of rows would be "
-                "enough; a fit to more rows may find fairer points"
+                f"{text}that is itself too {'low' if ratios else 'large'}, so at these rates no "
+                "number of rows would be enough; a fit to more rows may find fairer points"
             )
         digits = 10 ** max(len(str(self.rows_needed)) - 2, 0)  # two of them are enough
         needed = ceil(self.rows_needed / digits) * digits
@@ -173,8 +176,15 @@ class Answers:
         return min(int(np.searchsorted(self.reach, tau, side="left")), len(self) - 1)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per answer: the largest τ it answers, its accuracy and its rate."""
-        return pd.DataFrame({"tau": self.reach, "accuracy": self.accuracy, "rate": self.rate})
+        """One row per answer: the strictest target it answers, its accuracy and its rate.
+
+        The target is ``tau`` of a ratio, and ``epsilon`` of a difference, which stands in place of
+        the rate then.
+        """
+        name, sign = READ[self.points.comparison]
+        goal = {"rate": "tau", "difference": "epsilon"}.get(name, "allowed")
+        columns = {goal: sign * self.reach, "accuracy": self.accuracy, name: sign * self.rate}
+        return pd.DataFrame(columns)
 
 
 def answer(
@@ -241,7 +251,7 @@ def answer(
 
 def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
     """Points that no other beats in accuracy and reach, by rising reach; ties: the higher rate."""
-    defined = np.flatnonzero(reach >= 0)  # an undefined one fails the comparison
+    defined = np.flatnonzero(~np.isnan(reach))
     # Sums of fractional weights that are equal may differ in the last digits.
     accuracy, level = np.round(accuracy[defined], 12), np.round(reach[defined], 12)
     order = np.lexsort((-rate[defined], -level, -accuracy))

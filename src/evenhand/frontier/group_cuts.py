@@ -1,4 +1,4 @@
-"""A cut for each group: the best ones for every ratio of the groups' rates."""
+"""A cut for each group: the best ones for every target of the groups' rates."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import AnyRate, Rate, WorstRate
+from evenhand.core.rates import Rate
+from evenhand.core.targets import Target
 from evenhand.frontier.cuts import FEW_CUTS, one_cut
 
 __all__ = ["group_cuts", "score_curves"]
@@ -18,8 +19,11 @@ RATE_STEP, LEAST_RATE = 0.002, 1e-5
 # The best group cuts are sought for this many ratios of rates, from 1 to the least.
 N_RATIOS, LEAST_RATIO = 60, 0.2
 
-# Width of the bins of ratios, and of log levels, where several rates count.
-RATIO_STEP, LEVEL_STEP = 0.01, 0.1
+# The same of rates themselves, for differences: width of the bins, differences and the largest.
+DIFFERENCE_STEP, N_DIFFERENCES, MOST_APART = 0.001, 60, 0.5
+
+# Where several rates count: width of the bins of values, of ratios or others, and of log levels.
+RATIO_STEP, SHORTFALL_STEP, LEVEL_STEP = 0.01, 0.0025, 0.1
 
 
 class _Curve(NamedTuple):
@@ -35,13 +39,14 @@ def group_cuts(
     groups: Sequence[tuple[FloatArray, FloatArray]],
     rest: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None,
     *,
-    rate: AnyRate,
+    target: Target,
     eligible: Callable[[FloatArray], NDArray[np.bool_]],
 ) -> tuple[FloatArray, FloatArray]:
     r"""Best cuts for each group, for many ratios of the groups' rates, and their counts.
 
     For a ratio τ and a highest rate h every group takes, by itself, the most accurate of its cuts
-    whose rate is in :math:`[\tau h, h]`; of all h the best is kept. One sort of each group's scores
+    whose rate is in :math:`[\tau h, h]`, and in :math:`[h - \epsilon, h]` for a difference ε; of
+    all h the best is kept. One sort of each group's scores
     gives its cuts, and running maxima over its rates, sorted into bins, give all h at once. Where
     several rates count, cuts of the groups are also tried in combination.
 
@@ -53,7 +58,7 @@ def group_cuts(
     rest : callable, optional
         Takes cuts for rows of no group, which get the groups' mean cut, and gives those that are
         taken and their weights. None if there are no such rows.
-    rate : Rate or WorstRate
+    target : Target
         What the groups shall share.
     eligible : callable
         Whether counts, shape (n, 1, 2, 2), are admissible for a group.
@@ -73,9 +78,10 @@ def group_cuts(
             return nothing
         counts = counts[good]
         curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
-    chosen = [_windows(curves, component) for component in rate.components]
-    if isinstance(rate, WorstRate):
-        chosen.append(_merged(curves, rate.components, rate.shares))
+    pairs = list(zip(target.rate.components, target.kinds, strict=True))
+    chosen = [_windows(curves, rate, kind) for rate, kind in pairs]
+    if len(pairs) > 1:
+        chosen.append(_merged(curves, target))
     picked = np.unique(np.concatenate(chosen), axis=0)
     if not len(picked):
         return nothing
@@ -117,21 +123,34 @@ def score_curves(
     return group_curves, rest if n_groups_all > groups else None
 
 
-def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
-    """For each of many ratios, the cut of each group in the best window of that width."""
-    n_bins = int(-np.log(LEAST_RATE) / RATE_STEP) + 1
+def _log_bins(value: FloatArray) -> NDArray[np.intp]:
+    """Bins of the logarithms of rates, the highest rate's the first."""
+    return (-np.log(np.maximum(value, LEAST_RATE)) / RATE_STEP).astype(np.intp)
+
+
+def _rate_bins(value: FloatArray) -> NDArray[np.intp]:
+    """Bins of rates, the highest one's the first."""
+    return ((1 - value) / DIFFERENCE_STEP).astype(np.intp)
+
+
+def _windows(curves: Sequence[_Curve], rate: Rate, kind: str) -> NDArray[np.intp]:
+    """For each of many targets, the cut of each group in the best window of that width."""
+    of_ratios = kind == "ratio"
+    bins_of = _log_bins if of_ratios else _rate_bins
+    n_bins = int(bins_of(np.zeros(1))[0]) + 1
     best = np.full((len(curves), n_bins), -np.inf)
     which = np.zeros((len(curves), n_bins), dtype=np.intp)
     for j, curve in enumerate(curves):
         value = rate.per_group(curve.counts)[:, 0]
         defined = np.flatnonzero(np.isfinite(value))
-        bins = (-np.log(np.maximum(value[defined], LEAST_RATE)) / RATE_STEP).astype(np.intp)
-        bins = np.minimum(bins, n_bins - 1)
+        bins = np.minimum(bins_of(value[defined]), n_bins - 1)
         order = np.argsort(curve.right[defined], kind="stable")  # the best is written last
         best[j, bins[order]] = curve.right[defined][order]
         which[j, bins[order]] = defined[order]
     picked = []
-    widths = np.unique(np.geomspace(1, -np.log(LEAST_RATIO) / RATE_STEP, N_RATIOS).astype(int))
+    widest = -np.log(LEAST_RATIO) / RATE_STEP if of_ratios else MOST_APART / DIFFERENCE_STEP
+    n_widths = N_RATIOS if of_ratios else N_DIFFERENCES
+    widths = np.unique(np.geomspace(1, widest, n_widths).astype(int))
     for width in widths.tolist():
         # The maximum over bins h, ..., h + width - 1.
         filtered = maximum_filter1d(
@@ -146,14 +165,14 @@ def _windows(curves: Sequence[_Curve], rate: Rate) -> NDArray[np.intp]:
     return np.array(picked, dtype=np.intp).reshape(-1, len(curves))
 
 
-def _merged(
-    curves: Sequence[_Curve], rates: Sequence[Rate], shares: Sequence[float]
-) -> NDArray[np.intp]:
-    """For several rates: groups are joined one by one, and of many ratios the best joint is kept.
+def _merged(curves: Sequence[_Curve], target: Target) -> NDArray[np.intp]:
+    """For several rates: groups are joined one by one, and of many values the best joint is kept.
 
     Of the cuts of the groups so far, only the most accurate is kept of all that are alike in the
-    worst ratio and in the first rate's level: exact but for the grids when there are two groups.
+    target's value and in the first rate's level: exact but for the grids when there are two groups.
     """
+    rates = target.rate.components
+    step = RATIO_STEP if target.comparison == "ratio" else SHORTFALL_STEP
     thin = [np.unique(np.linspace(0, len(c.cut) - 1, FEW_CUTS // 2).astype(int)) for c in curves]
     low: FloatArray = np.zeros((len(rates), 0))
     high = low
@@ -172,8 +191,12 @@ def _merged(
         high = np.maximum(high[:, :, None], value[:, None]).reshape(len(rates), -1)
         right = (right[:, None] + curve.right[few]).ravel()
         ratios = np.divide(low, high, out=np.ones_like(low), where=high > 0)
-        ratio = (ratios / np.asarray(shares)[:, None]).min(axis=0)
-        alike = (np.minimum(ratio, 1.0) / RATIO_STEP).astype(np.intp)
+        values = [
+            r if kind == "ratio" else a - b
+            for r, a, b, kind in zip(ratios, low, high, target.kinds, strict=True)
+        ]
+        worth = target.scaled(values).min(axis=0) - target.worst
+        alike = (worth / step).astype(np.intp)
         if j + 1 < len(curves):
             level = (-np.log(np.maximum(high[0], LEAST_RATE)) / LEVEL_STEP).astype(np.intp)
             alike = alike * (int(-np.log(LEAST_RATE) / LEVEL_STEP) + 2) + level

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Rows
-from evenhand.core.targets import Target
+from evenhand.core.targets import READ, Target
 from evenhand.engines.memory import MemoryRows
 from evenhand.frontier.histograms import cut_counts
 from evenhand.frontier.points import COLUMNS, Frontier
@@ -45,9 +45,9 @@ class HeldOut:
     counts : ndarray of shape (n_points, n_groups, 2, 2)
         Weight per group × label × prediction.
     accuracy, rate : ndarray of shape (n_points,)
-        Accuracy, and ratio of the notion's rate between the groups.
+        Accuracy, and the target's value, of a difference its negative.
     bound : ndarray of shape (n_points,)
-        Lower confidence bound of the ratio in the population (:func:`exact_bound`), for a point
+        Lower confidence bound of the value in the population (:func:`exact_bound`), for a point
         looked at by itself. NaN for points that are not tested (:func:`order_of_tests`).
     last : ndarray of shape (n_groups, 2, 2)
         Counts of ``frontier_.last``.
@@ -99,9 +99,10 @@ class HeldOut:
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with its figures on the rows fitted to and on the others."""
         fitted = self.points.to_frame()
-        named = {"accuracy": "fitted_accuracy", "rate": "fitted_rate"}
+        name, sign = READ[self.points.comparison]
+        named = {"accuracy": "fitted_accuracy", name: f"fitted_{name}"}
         shares = [name for name in fitted.columns if name.startswith("selection_rate[")]
-        figures = {"accuracy": self.accuracy, "rate": self.rate, "bound": self.bound}
+        figures = {"accuracy": self.accuracy, name: sign * self.rate, "bound": sign * self.bound}
         return fitted.rename(columns=named).drop(columns=shares).assign(**figures)
 
 
@@ -126,7 +127,7 @@ def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[n
     bound = BOUNDS[held_out.bound_name]
     expected = bound.expected(points.counts[:, : len(points.groups)] * size, target, delta)
     order = np.lexsort((points.rate, -points.accuracy, -expected))
-    order = order[expected[order] > 0]  # NaN is not
+    order = order[expected[order] > target.worst]  # NaN is not
     labels = points.counts[0].sum(axis=(0, 2))
     constant = labels.max() / labels.sum()
     least = constant + bound.worth * max(float(points.accuracy.max()) - constant, 0.0)

@@ -6,9 +6,10 @@ own, if predictions do not change a rate's denominator. The best mixture for τ 
 .. math:: \max_q\; \sum_i q_i\, a_i \quad\text{with}\quad
     \sum_i q_i\,(p_{ij} - \tau\, p_{il}) \ge 0 \ \text{for all groups } j \ne l,
 
-with :math:`a_i` the accuracy of point i and :math:`p_{ij}` its rate in group j; of several rates
-all have these constraints, m in all. :func:`mix` finds it as Agarwal et al. (2018) do, with the
-frontier's points for classifiers: exponentiated-gradient multipliers
+with :math:`a_i` the accuracy of point i and :math:`p_{ij}` its rate in group j, of a difference
+:math:`p_{ij} - p_{il} + \epsilon \ge 0`; of several rates all have these constraints, m in all.
+:func:`mix` finds it as Agarwal et al. (2018) do, with the frontier's points for classifiers:
+exponentiated-gradient multipliers
 
 .. math:: \lambda_c = B\, \frac{e^{\theta_c}}{1 + \sum_{c'} e^{\theta_{c'}}}, \qquad
     i_t = \arg\max_i\; a_i + \sum_c \lambda_c\, g_{ic}, \qquad
@@ -48,16 +49,20 @@ def check_linear(rate: AnyRate) -> None:
 
 
 def to_spare(counts: FloatArray, target: Target) -> FloatArray:
-    r"""Give what each point has to spare in each constraint, :math:`p_j - \tau c\, p_l`.
+    r"""Give what each point has to spare in each constraint.
 
-    A row for each point, a column for each of several rates, with shares c of τ, and two groups.
-    Negative where the constraint is missed; NaN where a rate is undefined.
+    .. math:: p_j - \tau\, p_l \text{ of a ratio,} \qquad p_j - p_l + \epsilon
+        \text{ of a difference.}
+
+    A row for each point, a column for each of several rates, each with its own target, and two
+    groups. Negative where the constraint is missed; NaN where a rate is undefined.
     """
-    out, rate = [], target.rate
-    for component, share in zip(rate.components, rate.shares, strict=True):
-        p = component.per_group(counts)
+    out = []
+    for part in target.components:
+        p = part.rate.per_group(counts)
         low, high = np.nonzero(~np.eye(p.shape[-1], dtype=bool))
-        out.append(p[..., low] - target.level * share * p[..., high])
+        factor, least = (part.level, 0.0) if part.comparison == "ratio" else (1.0, part.level)
+        out.append(p[..., low] - factor * p[..., high] - least)
     return np.concatenate(out, axis=-1)
 
 

@@ -1,5 +1,6 @@
 """Loops over sorted scores, compiled by numba: which cuts are worth a closer look."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.notions import AnyNotion
+from evenhand.core.targets import Target
 
 __all__ = ["CutFinder", "count_bins"]
 
@@ -58,15 +60,31 @@ def _counted(cells: Any, k: int, y: int, negative: float, positive: float) -> fl
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _bar(bars: Any, value: float, worst: float) -> int:
+    """Bin of a value among the bars, the worst value in the first one."""
+    last = bars.shape[1] - 1
+    return max(min(int((value - worst + 1e-9) * last), last), 0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _lowered(value: float, margin: float, differs: bool, scale: float, shift: float) -> float:
+    """Value of a rate less its margin, as :meth:`evenhand.core.targets.Target.cautious` has it."""
+    if differs:
+        return value - margin * scale
+    return (value - shift) * np.exp(-margin) + shift
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _mark_bins(
     mass: Any, above: Any, total: Any, whole: float, rates: Any, bars: Any, caution: float,
     marked: Any,
 ) -> None:  # fmt: skip
-    """Mark the bins that may have a candidate, from bounds on accuracy and ratio within each.
+    """Mark the bins that may have a candidate, from bounds on accuracy and value within each.
 
     ``above`` is the weight of the cells above each bin, ``total`` in all.
     """
-    compared, tops, bottoms, shares, _ = rates
+    compared, tops, bottoms, _, differs, scales, shifts, worst = rates
+    ratios = worst == 0
     n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
     slack, right = SLACK * whole, 0.0
     for c in range(0, n_cells, 2):
@@ -79,7 +97,7 @@ def _mark_bins(
         right += gain - loss
         if not gain + loss or best <= min(bars[0, last], bars[1, last]) * whole:
             continue
-        ratio, variance = 1.0, np.inf
+        value, sure, variance = worst + 1, worst + 1, np.inf
         for k in range(tops.shape[0]):
             least, most, first, second = np.inf, 0.0, 0.0, 0.0
             for g in range(compared):
@@ -95,14 +113,24 @@ def _mark_bins(
                 b_low, b_high = b_low - slack, b_high + slack
                 least = min(least, a_high / b_low if b_low > 0 else np.inf)
                 most = max(most, a_low / b_high)
-                term = 1 / (a_high + 0.5) - 1 / (max(b_low, a_high) + 0.5)
+                if differs[k]:
+                    misses = max(b_low - a_high, 0.0) + 0.5
+                    term = (max(a_low, 0.0) + 0.5) * misses / (b_high + 1) ** 3
+                else:
+                    term = 1 / (a_high + 0.5) - 1 / (max(b_low, a_high) + 0.5)
                 first, second = _two_largest(first, second, term)
-            if most > 0:
-                ratio = min(ratio, least / (most * shares[k]))
-            variance = min(variance, first + second)
-        at = min(int((ratio + 1e-9) * last), last)
-        sure = ratio * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
-        surely = min(int((sure + 1e-9) * last), last)
+            own = worst + 1
+            if differs[k]:
+                own = min(least - most, 0.0) * scales[k]
+            elif most > 0:
+                own = min(least / most * scales[k] + shifts[k], own)
+            value, variance = min(value, own), min(variance, first + second)
+            margin = caution * np.sqrt(max(first + second - 1e-12, 0.0))
+            sure = min(sure, _lowered(own, margin, differs[k], scales[k], shifts[k]))
+        if ratios:
+            # Which rate is the worst within the bin is not known.
+            sure = value * np.exp(-caution * np.sqrt(max(variance - 1e-12, 0.0)))
+        at, surely = _bar(bars, value, worst), _bar(bars, sure, worst)
         marked[b] = best > min(bars[0, at], bars[1, surely]) * whole
 
 
@@ -150,14 +178,16 @@ def _walk(
 
     ``bin_of`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
     next score below it. ``rates`` say of how many groups they are, which of label × answer each
-    counts, its share of τ and whether it is an error. Returns how many cuts were noted, the first
-    in ``room``, with each cell's weight above them, the second. Ratio and error are as in
-    :class:`evenhand.core.rates.WorstRate`. With ``prune``, cuts that others of these beat are left
+    counts, whether it is an error and whether its difference counts, what its value is multiplied
+    by and what is added then, and the worst value. Returns how many cuts were noted, the first in
+    ``room``, with each cell's weight above them, the second. Values are as in
+    :class:`evenhand.core.targets.Target`. With ``prune``, cuts that others of these beat are left
     out, and the bars are raised for the next iterates.
     """
-    compared, tops, bottoms, shares, errors = rates
+    compared, tops, bottoms, errors, differs, scales, shifts, lowest = rates
     # A and B are numerators and denominators of the rates of each group.
-    cuts, counts, merit, bins, best, up, A, B = room
+    cuts, counts, merit, bins, best, up, A, B, own = room
+    ratios = lowest == 0
     n, n_bins, n_rates, n_cells = len(s), bars.shape[1] - 1, tops.shape[0], len(total)
     slack, tiny = SLACK * whole, ROUNDING * whole
     noted, right = 0, 0.0
@@ -203,22 +233,36 @@ def _walk(
                     low, low_b = a, b
                 if a * high_b > high * b:
                     high, high_b = a, b
-            defined = defined and (high > tiny or errors[k])
-            ratio = min(low * high_b / (low_b * high * shares[k]), 1.0) if high > tiny else 1.0
-            if ratio < worst:
-                worst, which = ratio, k
+            if differs[k]:
+                value = (low * high_b - high * low_b) / (low_b * high_b) * scales[k]
+            else:
+                defined = defined and (high > tiny or errors[k])
+                ratio = low * high_b / (low_b * high) if high > tiny else 1.0
+                value = min(ratio * scales[k] + shifts[k], lowest + 1)
+            own[k] = value
+            if value < worst:
+                worst, which = value, k
         if not defined:
             continue
-        at = min(int((worst + 1e-9) * n_bins), n_bins)
-        # The ratio less its margin is at most the ratio, and its bar at least as high.
+        at = _bar(bars, worst, lowest)
+        # The value less its margin is at most the value, and its bar at least as high.
         if right + slack <= min(bars[0, at], bars[1, at]) * whole:
             continue
-        most, second = -np.inf, -np.inf
-        for g in range(compared):
-            term = 1 / (A[which, g] + 0.5) - 1 / (B[which, g] + 0.5)
-            most, second = _two_largest(most, second, term)
-        sure = worst * np.exp(-caution * np.sqrt(max(most + second, 0.0)))
-        surely = min(int((sure + 1e-9) * n_bins), n_bins)
+        sure = np.inf
+        for k in range(n_rates):
+            if ratios and k != which:
+                continue
+            most, second = -np.inf, -np.inf
+            for g in range(compared):
+                a, b = A[k, g], B[k, g]
+                if differs[k]:
+                    term = (a + 0.5) * (b - a + 0.5) / (b + 1) ** 3
+                else:
+                    term = 1 / (a + 0.5) - 1 / (b + 0.5)
+                most, second = _two_largest(most, second, term)
+            margin = caution * np.sqrt(max(most + second, 0.0))
+            sure = min(sure, _lowered(own[k], margin, differs[k], scales[k], shifts[k]))
+        surely = _bar(bars, sure, lowest)
         if right + slack <= min(bars[0, at], bars[1, surely]) * whole:
             continue
         cuts[noted] = s[i] + (following - s[i]) / 2
@@ -236,7 +280,7 @@ def _walk(
                 best[k, b] = max(best[k, b], best[k, b + 1])
         left = 0
         for q in range(noted):
-            # Those of a higher bin have a higher ratio.
+            # Those of a higher bin have a higher value.
             if merit[q] + slack > min(best[0, bins[0, q] + 1], best[1, bins[1, q] + 1]):
                 cuts[left] = cuts[q]
                 for c in range(n_cells):
@@ -267,12 +311,26 @@ def count_bins(
             counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
 
 
+def _arrays_of(target: Target, groups: int) -> tuple[Any, ...]:
+    """Describe a target, of so many groups, to the compiled loops."""
+    parts, shares = target.rate.components, np.array(target.rate.shares)
+    tops, bottoms = (
+        np.array([[(i // 2, i % 2) in cells for i in range(4)] for cells in sides], float)
+        for sides in ([r.numerator for r in parts], [r.denominator for r in parts])
+    )
+    errors = np.array([part.is_error for part in parts])
+    differs = np.array([kind == "difference" for kind in target.kinds])
+    shifts = np.array(target.offsets) / shares
+    return groups, tops, bottoms, errors, differs, 1 / shares, shifts, target.worst
+
+
 class CutFinder:
     """Cuts as of :func:`~evenhand.frontier.cuts.one_cut`, without most that other points beat.
 
     Rows are put into bins; a bin is sorted only if it may have a candidate.
 
-    ``cell``, group × label, and ``weight`` are of the rows. ``groups`` are compared, of
+    ``cell``, group × label, and ``weight`` are of the rows. For each of the ``targets`` cuts are
+    sought by themselves. ``groups`` are compared, of
     ``n_groups_all`` with the rest. Every group must have at least ``min_share`` of positives and of
     negatives.
     """
@@ -282,21 +340,17 @@ class CutFinder:
         cell: NDArray[np.intp],
         weight: FloatArray | None,
         notion: AnyNotion,
+        targets: Sequence[Target],
         groups: int,
         n_groups_all: int,
         caution: float,
         min_share: float,
         n_edges: int,
     ) -> None:
-        components, n, n_cells = notion.rate.components, len(cell), 2 * n_groups_all
+        n, n_cells = len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
         self.caution, self.min_share = caution, min_share
-        tops, bottoms = (
-            np.array([[(i // 2, i % 2) in cells for i in range(4)] for cells in sides], float)
-            for sides in ([r.numerator for r in components], [r.denominator for r in components])
-        )
-        errors = np.array([component.is_error for component in components])
-        self.rates = groups, tops, bottoms, np.array(notion.rate.shares), errors
+        self.targets = [_arrays_of(target, groups) for target in targets]
         # Only an eligible cut beats others, and of eligibility only the shares are checked here.
         self.prune = not any(one.better_than_chance for one in notion.components)
         # Made once and used by every call: fresh memory of this size is slow to come by.
@@ -308,28 +362,40 @@ class CutFinder:
         self.cuts, self.counts = np.empty(n), np.empty((n_cells, n))
         self.best = np.empty((2, n_edges + 1))
         merit, bins, up = np.empty(n), np.empty((2, n), int), np.empty(n_cells)
-        A, B = np.empty((2, len(components), n_groups_all))
-        self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B
+        most = max(len(target.kinds) for target in targets)
+        (A, B), own = np.empty((2, most, n_groups_all)), np.empty(most)
+        self.room = self.cuts, self.counts, merit, bins, self.best, up, A, B, own
 
     def __call__(
-        self, scores: FloatArray, gap: float, bars: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, scores: FloatArray, gap: float, bars: Sequence[FloatArray]
+    ) -> list[tuple[FloatArray, FloatArray]]:
         """Cuts in gaps between scores wider than ``gap``; each cell's weight below and above them.
 
-        ``bars`` are accuracies in bins of the ratio and of the ratio less the caution; a candidate
-        exceeds one of the two. Candidates raise them, so calls follow one another.
+        ``bars`` are for each target accuracies in bins of its value and of the value less the
+        caution; a candidate exceeds one of the two. Candidates raise them, so calls follow one
+        another.
         """
-        cell, weight, above = self.cell, self.weight, self.above
-        high = float(scores.max())
+        above, high = self.above, float(scores.max())
         per_unit = self.n_bins / max(high - float(scores.min()), 1e-300)
-        for zeros in (self.mass, above[0], self.marked, self.ranges):
+        for zeros in (self.mass, above[0]):
             zeros.fill(0)
-        for lowest in (self.top, self.best):
-            lowest.fill(-np.inf)
-        _fill_bins(scores, cell, weight, high, per_unit, self.bin_of, self.mass, above, self.top)
+        self.top.fill(-np.inf)
+        of_bins = self.bin_of, self.mass, above, self.top
+        _fill_bins(scores, self.cell, self.weight, high, per_unit, *of_bins)
+        pairs = zip(self.targets, bars, strict=True)
+        return [self._find(scores, gap, rates, bar) for rates, bar in pairs]
+
+    def _find(
+        self, scores: FloatArray, gap: float, rates: tuple[Any, ...], bars: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Find the cuts for one target, with the bins filled."""
+        cell, weight, above = self.cell, self.weight, self.above
+        for zeros in (self.marked, self.ranges):
+            zeros.fill(0)
+        self.best.fill(-np.inf)
         total = above[-1] + self.mass[-1]
         whole = float(total.sum())
-        _mark_bins(self.mass, above, total, whole, self.rates, bars, self.caution, self.marked)
+        _mark_bins(self.mass, above, total, whole, rates, bars, self.caution, self.marked)
         starts, ends = self.ranges
         n_rows = _sort_rows(scores, self.bin_of, self.marked, starts, ends, self.some, self.order)
         rows = self.order[:n_rows]
@@ -340,7 +406,7 @@ class CutFinder:
         below = np.append(np.maximum.accumulate(self.top[::-1])[::-1][1:], -np.inf)
         noted = _walk(
             scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
-            above, below, total, whole, gap, self.rates, bars, self.caution, self.min_share,
+            above, below, total, whole, gap, rates, bars, self.caution, self.min_share,
             self.prune, self.room,
         )  # fmt: skip
         counts = self.counts[:, :noted]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import RATES
+from evenhand.core.targets import READ
 
 __all__ = ["Frontier", "Point"]
 
@@ -52,7 +53,8 @@ class Frontier:
         Decision cut: a row is positive if its score exceeds it. With a cut for each group, or a
         number for each of many labels, a row of them (:func:`evenhand.frontier.cuts.decide`).
     accuracy, rate : ndarray
-        Accuracy, and ratio of the notion's rate between the groups.
+        Accuracy, and the value of the target (:class:`~evenhand.core.targets.Target`), the larger
+        the fairer: the ratio of the groups' rates, or minus their largest difference.
     counts : ndarray of shape (n_points, n_groups, n_labels, n_labels)
         Weight per group × label × prediction; rows in no group, if there are any, are last.
     groups : sequence
@@ -65,6 +67,8 @@ class Frontier:
         The last iterate at cut 0: the answer when nothing is eligible.
     rate_name : str
         What ``rate`` is, in words.
+    comparison : str, default="ratio"
+        How groups are compared (:attr:`evenhand.core.targets.Target.comparison`).
     complete : bool
         False if the sweep was interrupted; its points are then the best so far.
     n_sure : int
@@ -88,6 +92,7 @@ class Frontier:
     labels: Sequence[Any] = (0, 1)
     favourable: Sequence[int] = (1,)
     rate_name: str = "rate"
+    comparison: str = "ratio"
     complete: bool = True
     n_sure: int = 0
     sources: Sequence[str] = ()
@@ -107,21 +112,23 @@ class Frontier:
         columns: dict[str, Any] = {name: getattr(self, name)[index] for name in COLUMNS}
         return replace(self, **columns, n_sure=0, conservative=None)
 
-    def select(self, tau: float) -> Point:
-        """Choose the most accurate point whose rate is at least ``tau``.
+    def select(self, level: float) -> Point:
+        """Choose the most accurate point whose value, ``rate``, is at least ``level``.
 
         Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
-        reaches ``tau``, the one of the highest rate, or the last iterate if none is eligible, both
-        with ``feasible=False``.
+        reaches ``level``, the one of the highest rate, or the last iterate if none is eligible,
+        both with ``feasible=False``.
         """
         if not len(self):
             return self.last
-        i = int(np.searchsorted(self.rate, tau, side="left"))
+        i = int(np.searchsorted(self.rate, level, side="left"))
         return point_of(self, min(i, len(self) - 1), i < len(self))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point, with each group's selection rate.
 
+        ``rate`` is the ratio; in its place, ``difference`` is the largest difference of the groups'
+        rates, or ``shortfall`` what misses of mixed targets, both the smaller the fairer.
         ``source`` says what found it; ``below_constant``, that the same answer to everybody would
         be right more often.
         """
@@ -133,7 +140,8 @@ class Frontier:
         else:
             named = self.labels if len(self.labels) > 2 else [*self.groups, "others"]
             columns |= {f"cut[{name}]": c for name, c in zip(named, self.cut.T, strict=False)}
-        columns |= {"accuracy": self.accuracy, "rate": self.rate}
+        name, sign = READ[self.comparison]
+        columns |= {"accuracy": self.accuracy, name: sign * self.rate}
         columns["below_constant"] = self.accuracy < self.constant
         for c in self.favourable:
             selected = RATES["selection_rate"].of_label(c, len(self.labels))
@@ -146,7 +154,7 @@ class Frontier:
 
 
 class Points(NamedTuple):
-    """Columns of points while sweeping; ``sure`` is the rate less its margin for chance."""
+    """Columns of points while sweeping: the target's value, and ``sure``, that less a margin."""
 
     iterate: NDArray[np.intp]
     cut: FloatArray
@@ -180,17 +188,21 @@ class Points(NamedTuple):
         best = np.maximum.accumulate(np.concatenate([[-np.inf], merit[order]]))
         return few.take(order[merit[order] > best[:-1]])
 
-    def accuracy_by(self, by: str) -> FloatArray:
-        """Best accuracy among the points of a Pareto set from a bin's upper edge on."""
-        edges = np.arange(1, RATE_BINS + 2) / RATE_BINS
+    def accuracy_by(self, by: str, worst: float) -> FloatArray:
+        """Best accuracy among the points of a Pareto set from a bin's upper edge on.
+
+        The first bin begins at the ``worst`` value.
+        """
+        edges = worst + np.arange(1, RATE_BINS + 2) / RATE_BINS
         return np.append(self.accuracy, -np.inf)[np.searchsorted(getattr(self, by), edges)]
 
-    def beats(self, by: str, to_beat: FloatArray) -> NDArray[np.bool_]:
+    def beats(self, by: str, to_beat: FloatArray, worst: float) -> NDArray[np.bool_]:
         """Which points are more accurate than :meth:`accuracy_by` of others says for their bin."""
         merit = getattr(self, by)
-        bins = (np.where(merit >= 0, merit, 0.0) * RATE_BINS).astype(np.intp)
-        # An undefined rate fails the comparison.
-        return (self.accuracy > to_beat[bins]) & (merit >= 0)
+        above = merit - worst
+        bins = (np.where(above >= 0, above, 0.0) * RATE_BINS).astype(np.intp)
+        # An undefined value fails the comparison.
+        return (self.accuracy > to_beat[bins]) & (merit == merit)
 
 
 def point_of(points: Any, i: int, feasible: bool, sources: Sequence[str] = ()) -> Point:

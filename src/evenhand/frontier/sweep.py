@@ -33,6 +33,7 @@ from evenhand.core.notions import find_notion
 from evenhand.core.oracle import Oracle
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block
+from evenhand.core.targets import Target
 from evenhand.engines.kernels import LIMITS, Limits, can_compile, faster_version, find_faster
 from evenhand.engines.memory import make_oracle
 from evenhand.engines.threads import cores
@@ -49,7 +50,7 @@ from evenhand.frontier.histograms import (
 )
 from evenhand.frontier.points import RATE_BINS, Frontier, Points, point_of
 
-__all__ = ["score_frontier", "sweep"]
+__all__ = ["score_frontier", "sweep", "sweep_targets"]
 
 # Scores closer than this, relative to the size of the terms they are sums of, are the same score:
 # they are computed in float64, as predictions do, whatever the precision of the inputs.
@@ -64,8 +65,26 @@ Cuts = tuple[FloatArray, FloatArray]
 
 
 def sweep(
+    oracle: Oracle, iterates: FloatArray, target: Target | None = None, **how: Any
+) -> Frontier:
+    """Frontier of the iterates for one target, by default a ratio of the oracle's notion.
+
+    Parameters
+    ----------
+    oracle, iterates
+        As of :func:`sweep_targets`.
+    target : Target, optional
+        What points are compared by.
+    **how : dict
+        The other parameters of :func:`sweep_targets`.
+    """
+    return sweep_targets(oracle, iterates, [target or Target(oracle.notion.rate, 1.0)], **how)[0]
+
+
+def sweep_targets(
     oracle: Oracle,
     iterates: FloatArray,
+    targets: Sequence[Target],
     *,
     cut: bool = True,
     by_group: bool = False,
@@ -74,8 +93,8 @@ def sweep(
     labels: Sequence[Any] = (0, 1),
     sources: Sequence[str] = (),
     limits: Limits = LIMITS,
-) -> Frontier:
-    """Frontier of the iterates on the oracle's data.
+) -> list[Frontier]:
+    """Frontiers of the iterates on the oracle's data, one for each target.
 
     Parameters
     ----------
@@ -83,6 +102,8 @@ def sweep(
         The data and the notion.
     iterates : ndarray of shape (n_iterates, n_weights)
         Weights, the earliest first.
+    targets : sequence of Target
+        What points are compared by; their levels do not count.
     cut : bool, default=True
         Sweep every cut; otherwise only the cut 0 of each iterate, the paper's thresholding, and
         without caution.
@@ -107,26 +128,32 @@ def sweep(
         strategy = ZeroCut
     elif oracle.rows.n_samples <= exact_rows:
         strategy = ExactCuts
-    search = strategy(oracle, iterates, by_group, min_share, limits)
+    search = strategy(oracle, iterates, targets, by_group, min_share, limits)
     complete = search.run()
-    return search.frontier(
-        groups=list(groups), labels=list(labels), sources=tuple(sources), complete=complete
-    )
+    about = {"groups": list(groups), "labels": list(labels), "sources": tuple(sources)}
+    return [search.frontier(k, complete=complete, **about) for k in range(len(targets))]
 
 
 class Sweep(ABC):
     """The one loop: points of a few iterates at a time; the best so far are kept.
 
-    Parameters are as in :func:`sweep`; a strategy says which cuts there are. Points are compared
-    by accuracy and by each of the columns ``merits`` of :class:`Points`.
+    Parameters are as in :func:`sweep_targets`; a strategy says which cuts there are. For each
+    target points are compared by accuracy and by each of the columns ``merits`` of :class:`Points`.
     """
 
     merits: tuple[str, ...] = ("sure", "rate")
     chunk = 16
 
     def __init__(
-        self, oracle: Oracle, iterates: FloatArray, by_group: bool, min_share: float, limits: Limits
+        self,
+        oracle: Oracle,
+        iterates: FloatArray,
+        targets: Sequence[Target],
+        by_group: bool,
+        min_share: float,
+        limits: Limits,
     ) -> None:
+        self.targets = targets
         self.oracle, self.rows, self.notion = oracle, oracle.rows, oracle.notion
         self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
         self.limits, self.outputs = limits, oracle.game.outputs
@@ -136,25 +163,31 @@ class Sweep(ABC):
         self.width = self.labels if self.outputs > 1 else self.n_groups_all if by_group else 1
         at_zero = self.rows.sum(zero_counts, self.weights([-1]), self.shape)
         number = np.array([len(iterates) - 1])
-        self.last = self.points(number, np.zeros((1, self.width)), at_zero[0])
-        self.best = dict.fromkeys(self.merits, self.last.take(slice(0)))
+        zero = np.zeros((1, self.width))
+        self.last = [self.points(number, zero, at_zero[0], target) for target in targets]
+        # For each target, by each merit.
+        self.best = [dict.fromkeys(self.merits, last.take(slice(0))) for last in self.last]
 
     @abstractmethod
-    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
-        """Points of some iterates, less most of what the best so far beat."""
+    def candidates(
+        self, numbers: NDArray[np.intp], to_beat: list[dict[str, FloatArray]]
+    ) -> list[Points]:
+        """For each target, points of some iterates, less most of what the best so far beat."""
 
     def weights(self, numbers: Any) -> FloatArray:
         """Weights of some iterates, in columns."""
         return np.ascontiguousarray(self.iterates[numbers].reshape(-1, self.oracle.n_columns).T)
 
-    def points(self, iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray) -> Points:
+    def points(
+        self, iterate: NDArray[np.intp], cuts: FloatArray, counts: FloatArray, target: Target
+    ) -> Points:
         """Points of some iterates, from their cuts and the counts of each."""
         counts = counts.reshape(self.n_groups_all, self.labels, self.labels, len(cuts))
         # counts are read along contiguous memory; what is moved to the front is a view
         right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
         accuracy = right / counts.sum(axis=(0, 1, 2))
         counts = np.moveaxis(counts, -1, 0)
-        rate = self.notion.rate.ratio(counts[:, : self.groups])
+        rate = target.value(counts[:, : self.groups])
         return Points(iterate, cuts.reshape(len(cuts), self.width), accuracy, rate, rate, counts)
 
     def eligible(self, points: Points) -> Points:
@@ -166,17 +199,26 @@ class Sweep(ABC):
         try:
             with cores.without_blas():
                 for numbers in self.order():
-                    to_beat = {by: best.accuracy_by(by) for by, best in self.best.items()}
-                    points = self.eligible(self.candidates(numbers, to_beat))
-                    self.best = {
-                        by: best.join([points.take(points.beats(by, to_beat[by]))]).pareto(by)
-                        for by, best in self.best.items()
-                    }
+                    to_beat = [
+                        {by: found.accuracy_by(by, target.worst) for by, found in best.items()}
+                        for target, best in zip(self.targets, self.best, strict=True)
+                    ]
+                    for k, points in enumerate(self.candidates(numbers, to_beat)):
+                        self._keep(k, self.eligible(points), to_beat[k])
         except KeyboardInterrupt:
-            if not len(self.best["rate"].rate):
-                self.best = {"rate": self.eligible(self.last.take(self.last.rate >= 0))}
+            for k, last in enumerate(self.last):
+                if not len(self.best[k]["rate"].rate):
+                    self.best[k] = {"rate": self.eligible(last.take(~np.isnan(last.rate)))}
             return False
         return True
+
+    def _keep(self, k: int, points: Points, to_beat: dict[str, FloatArray]) -> None:
+        """Keep the best of the points so far and some more, for the target k."""
+        worst = self.targets[k].worst
+        self.best[k] = {
+            by: best.join([points.take(points.beats(by, to_beat[by], worst))]).pareto(by)
+            for by, best in self.best[k].items()
+        }
 
     def order(self) -> list[NDArray[np.intp]]:
         """Numbers of the iterates, a few at a time."""
@@ -187,21 +229,21 @@ class Sweep(ABC):
         edges = [*range(0, len(first), min(self.chunk, 2)), *range(len(first), n, self.chunk), n]
         return [numbers[start:stop] for start, stop in pairwise(edges)]
 
-    def frontier(self, **about: Any) -> Frontier:
-        """Make the record of the best points."""
-        by_rate = self.best["rate"]
-        conservative = self.best.get("sure", by_rate)
+    def frontier(self, k: int, **about: Any) -> Frontier:
+        """Make the record of the best points for the target k."""
+        target, at_zero, by_rate = self.targets[k], self.last[k], self.best[k]["rate"]
+        conservative = self.best[k].get("sure", by_rate)
         chosen = conservative.pareto("rate")
-        highest = chosen.rate.max(initial=-1.0)
+        highest = chosen.rate.max(initial=-np.inf)
         # A point that is less accurate than one of a higher rate answers no target.
         chosen = chosen.join([by_rate.take(by_rate.rate > highest + 1e-12)]).pareto("rate")
-        about |= {"favourable": self.favourable, "rate_name": self.notion.rate.ratio_name}
+        about |= {"favourable": self.favourable, "rate_name": target.name}
+        about |= {"comparison": target.comparison}
         if self.width == 1:
-            self.last, chosen, conservative = (
-                points._replace(cut=points.cut[:, 0])
-                for points in (self.last, chosen, conservative)
+            at_zero, chosen, conservative = (
+                points._replace(cut=points.cut[:, 0]) for points in (at_zero, chosen, conservative)
             )
-        last = point_of(self.last, 0, False, about["sources"])
+        last = point_of(at_zero, 0, False, about["sources"])
         chosen_frontier, conservative_frontier = (
             Frontier(p.iterate, p.cut, p.accuracy, p.rate, p.counts, last=last, **about)
             for p in (chosen, conservative)
@@ -215,24 +257,26 @@ class ZeroCut(Sweep):
 
     merits = ("rate",)
 
-    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
+    def candidates(
+        self, numbers: NDArray[np.intp], to_beat: list[dict[str, FloatArray]]
+    ) -> list[Points]:
         """One point for each of some iterates."""
         counts = self.rows.sum(zero_counts, self.weights(numbers), self.shape)
-        cuts = np.zeros((len(numbers), self.width))
-        return self.points(numbers, cuts, np.moveaxis(counts, 0, -1))
+        cuts, counts = np.zeros((len(numbers), self.width)), np.moveaxis(counts, 0, -1)
+        return [self.points(numbers, cuts, counts, target) for target in self.targets]
 
 
 class ManyCuts(Sweep):
     """Many cuts of each iterate, about ``n_cuts``, which a strategy finds from a source of its own.
 
-    ``sources(numbers)`` has one for each of some iterates. ``cuts(source, gap, bars)`` gives cuts
-    between scores further apart than ``gap``, and the counts of each; ``bars`` are accuracies to
-    beat, in bins of the rate and of the rate less its margin.
+    ``sources(numbers)`` has one for each of some iterates. ``cuts(source, gap, bars)`` gives for
+    each target cuts between scores further apart than ``gap``, and the counts of each; ``bars`` are
+    each target's accuracies to beat, in bins of its value and of the value less its margin.
     """
 
     n_cuts = N_CUTS
     sources: Callable[[Any], Any]
-    cuts: Callable[..., Cuts]
+    cuts: Callable[..., list[Cuts]]
     on_cores: Callable[..., Any] = staticmethod(cores.map)
 
     @property
@@ -247,24 +291,40 @@ class ManyCuts(Sweep):
         terms = np.abs(self.iterates).reshape(len(self.iterates), self.outputs, -1)
         return RESOLUTION * (terms @ self.oracle.column_size).sum(axis=1)
 
-    def candidates(self, numbers: NDArray[np.intp], to_beat: dict[str, FloatArray]) -> Points:
-        """Points of some iterates, less most of what the best so far beat."""
-        find = partial(self.cuts, bars=np.stack([to_beat["rate"], to_beat["sure"]]))
-        iterate_cuts = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
+    def candidates(
+        self, numbers: NDArray[np.intp], to_beat: list[dict[str, FloatArray]]
+    ) -> list[Points]:
+        """For each target, points of some iterates, less most of what the best so far beat."""
+        find = partial(self.cuts, bars=[np.stack([b["rate"], b["sure"]]) for b in to_beat])
+        of_iterates = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
+        return [
+            self._cautious(numbers, found, target, bars["sure"])
+            for found, target, bars in zip(
+                zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
+            )
+        ]
+
+    def _cautious(
+        self, numbers: NDArray[np.intp], found: Sequence[Cuts], target: Target, bar: FloatArray
+    ) -> Points:
+        """Points of the cuts of some iterates, with their values less the margin."""
         shape = self.n_groups_all, self.labels, self.labels, -1
-        cuts = [c.reshape(-1, self.width) for c, _ in iterate_cuts]
-        counts = np.concatenate([c.reshape(shape) for _, c in iterate_cuts], axis=-1)
+        cuts = [c.reshape(-1, self.width) for c, _ in found]
+        counts = np.concatenate([c.reshape(shape) for _, c in found], axis=-1)
         iterate = np.repeat(numbers, [len(c) for c in cuts])
-        points = self.points(iterate, np.concatenate(cuts), counts)
-        points = points.take(points.beats("rate", to_beat["sure"]))
-        margin = self.caution * self.notion.rate.log_ratio_error(points.counts[:, : self.groups])
-        return points._replace(sure=points.rate * np.exp(-margin))
+        points = self.points(iterate, np.concatenate(cuts), counts, target)
+        points = points.take(points.beats("rate", bar, target.worst))
+        sure = target.cautious(points.counts[:, : self.groups], self.caution)
+        return points._replace(sure=sure)
 
     def with_group_cuts(self, cuts: FloatArray, counts: FloatArray, curves: Any) -> Cuts:
-        """Cuts that all groups share, and behind them cuts that differ between groups."""
+        """Cuts that all groups share, and behind them those that differ, for the first target.
+
+        The search for the latter is long, and targets after the first choose among the same.
+        """
         apart, apart_counts = group_cuts(
             *curves,
-            rate=self.notion.rate,
+            target=self.targets[0],
             eligible=lambda counts: self.notion.eligible(counts, self.min_share),
         )
         alike = np.repeat(cuts[:, None], self.n_groups_all, axis=1)
@@ -295,15 +355,18 @@ class ExactCuts(ManyCuts):
         scores = self.rows.collect(_scores, W, out=self.scores[: W.shape[1]])
         return scores.reshape(-1, self.outputs, self.rows.n_samples)
 
-    def cuts(self, source: FloatArray, gap: float, bars: FloatArray) -> Cuts:
+    def cuts(self, source: FloatArray, gap: float, bars: list[FloatArray]) -> list[Cuts]:
         """Cuts of an iterate, less most of what the best so far beat."""
         if self.faster is not None:
-            cuts, counts = self.faster(source[0], gap, bars)
-            return cuts, counts
-        cuts, counts = self.all_cuts(source, gap)
-        # Nothing is sure of more than its rate: this drops most, and nothing that counts.
-        better = self.points(np.zeros(len(cuts), np.intp), cuts, counts).beats("rate", bars[1])
-        return cuts[better], counts[..., better]
+            found: list[Cuts] = self.faster(source[0], gap, bars)
+            return found
+        found, (cuts, counts) = [], self.all_cuts(source, gap)
+        for target, bar in zip(self.targets, bars, strict=True):
+            # Nothing is sure of more than its rate: this drops most, and nothing that counts.
+            points = self.points(np.zeros(len(cuts), np.intp), cuts, counts, target)
+            better = points.beats("rate", bar[1], target.worst)
+            found.append((cuts[better], counts[..., better]))
+        return found
 
     def all_cuts(self, scores: FloatArray, gap: float) -> Cuts:
         """All cuts of an iterate, and the counts of each."""
@@ -318,7 +381,7 @@ class ExactCuts(ManyCuts):
 
 
 @faster_version(one_cut, "numpy")
-def _compiled_version(sweep: ExactCuts) -> Callable[..., Cuts] | None:
+def _compiled_version(sweep: ExactCuts) -> Callable[..., list[Cuts]] | None:
     merged = any(rate.by is not None for rate in sweep.notion.rate.components)
     if sweep.by_group or sweep.outputs > 1 or merged:
         return None
@@ -326,8 +389,8 @@ def _compiled_version(sweep: ExactCuts) -> Callable[..., Cuts] | None:
         return None
     from evenhand.frontier.numba_cuts import CutFinder
 
-    about = sweep.notion, sweep.groups, sweep.n_groups_all, sweep.caution, sweep.min_share
-    return CutFinder(sweep.cell, sweep.weight, *about, RATE_BINS + 1)
+    about = sweep.groups, sweep.n_groups_all, sweep.caution, sweep.min_share
+    return CutFinder(sweep.cell, sweep.weight, sweep.notion, sweep.targets, *about, RATE_BINS + 1)
 
 
 class HistogramCuts(ManyCuts):
@@ -341,8 +404,11 @@ class HistogramCuts(ManyCuts):
         pairs, n = list(zip(grids, histograms, strict=True)), len(grids) // len(numbers)
         return [pairs[i : i + n] for i in range(0, len(pairs), n)]
 
-    def cuts(self, source: Any, gap: float, bars: FloatArray) -> Cuts:
-        """Cuts of an iterate, and the counts of each."""
+    def cuts(self, source: Any, gap: float, bars: list[FloatArray]) -> list[Cuts]:
+        """Cuts of an iterate, and the counts of each, the same for each target."""
+        return [self._grid_cuts(source)] * len(self.targets)
+
+    def _grid_cuts(self, source: Any) -> Cuts:
         label_weights = [cut_weights(*pair) for pair in source]
         if self.outputs > 1:
             return join_label_cuts(label_weights, self.favourable, self.n_groups_all, self.labels)

@@ -114,7 +114,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
 
     Parameters
     ----------
-    notion, tau
+    notion, tau, epsilon
     classifier : FairClassifier, optional
         The engine, with parameters of its own such as ``method``; it is cloned. What is a parameter
         here as well, such as ``tau``, is given here.
@@ -171,7 +171,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         over the models, none of which has seen them.
     scaler_ : StandardScaler
         Standardises the columns.
-    frontier_, point_, held_out_, answers_, guarantee_, trajectory_
+    frontier_, point_, held_out_, answers_, guarantee_, trajectory_, target_
     rate_, rate_bound_, accuracy_, feasible_, converged_, n_iter_, n_features_in_, feature_names_in_
 
     Examples
@@ -188,7 +188,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     """
 
     notion: str | Sequence[str] = "statistical_parity"
-    tau: float | Sequence[float] = 0.8
+    tau: float | Sequence[float | None] | None = None
+    epsilon: float | Sequence[float | None] | None = None
     _: KW_ONLY
     classifier: FairClassifier | None = None
     booster: Any = None
@@ -428,12 +429,12 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         return self
 
     @documented(FairClassifier.at.__doc__)
-    def at(self, tau: float) -> FairBoostedClassifier:
+    def at(self, tau: Any = None, *, epsilon: Any = None) -> FairBoostedClassifier:
         """Give the same fit at another target, without training.
 
         Parameters
         ----------
-        tau
+        tau, epsilon
 
         Returns
         -------
@@ -442,10 +443,10 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         """
         check_is_fitted(self)
         other = copy(self)
-        other.tau = tau
+        other.tau, other.epsilon = tau, epsilon
         other._validate_params()
-        other.classifier_ = self.classifier_.at(tau)
-        other.tau = other.classifier_.tau
+        other.classifier_ = self.classifier_.at(tau, epsilon=epsilon)
+        other.tau, other.epsilon = other.classifier_.tau, other.classifier_.epsilon
         return other._show()
 
     @property

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._sklearn import ChecksParameters, Interval, StrOptions
 from evenhand.core.errors import InputError, InputWarning, Parameter
-from evenhand.core.rates import overall_accuracy, rate_text
+from evenhand.core.rates import overall_accuracy
+from evenhand.core.targets import READ, Target, find_target, moved
 from evenhand.frontier.choice import Choice
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import best_mixture, check_linear
@@ -49,6 +50,7 @@ FOUND = (
     "held_out_",
     "guarantee_",
     "answers_",
+    "target_",
     "rate_bound_",
     "rate_",
     "accuracy_",
@@ -110,9 +112,12 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         Which rate the groups shall share, a name in :data:`evenhand.core.notions.NOTIONS`:
         ``"statistical_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``,
         ``"equalized_odds"``, ``"false_discovery"`` and others. Of several, all must hold.
-    tau : float or list of float, default=0.8
-        Least ratio of the smallest to the largest group rate; 0.8 is the four-fifths rule. Several
-        notions may have a target each.
+    tau : float, list of float or None, optional
+        Least ratio of the smallest to the largest group rate; 0.8, the four-fifths rule, unless
+        ``epsilon`` is given. Several notions may have a target each, None for one that has none.
+    epsilon : float, list of float or None, optional
+        Largest difference between the groups' rates, as ``tau`` is the least ratio; where both are
+        given, both must hold.
     method : Method, optional
         How the frontier is found: reading of the paper, solver, adversary, steps, ridge,
         iterations, cuts (:class:`~evenhand.Method`); by default the same for every table.
@@ -219,16 +224,19 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         All that the fit found, for whichever target (:class:`evenhand.models.training.Fit`).
     trajectory_ : Trajectory
         The run, iteration by iteration; ``trajectory_.to_frame()``.
+    target_ : Target
+        What is demanded; ``print(model.target_)``. It measures counts, the larger the fairer.
     rate_ : float
         Ratio of the groups' rates at the chosen point on the rows it was chosen on: the training
-        data, the held-out rows, or all rows out of fold.
+        data, the held-out rows, or all rows out of fold. For differences it is the value that
+        ``target_`` measures, *minus* the largest difference: -0.03 is fairer than -0.05.
     rate_bound_ : float
-        What the ratio in the population reaches with the confidence asked for: ``rate_`` less the
+        What ``rate_`` in the population reaches with the confidence asked for: ``rate_`` less the
         margin, or the exact bound of a certificate. ``rate_`` itself for ``confidence=None``.
     accuracy_ : float
         Its accuracy on the same rows as ``rate_``.
     feasible_ : bool
-        Whether ``rate_bound_`` reaches ``tau``; for ``"certified"``, whether the point is
+        Whether ``rate_bound_`` reaches the target; for ``"certified"``, whether the point is
         certified.
     converged_ : bool
         False if the run diverged or was interrupted.
@@ -261,7 +269,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "notion": [str, list, tuple],  # looked up at fit: users may register their own
-        "tau": [Interval(Real, 0, 1, closed="right"), list, tuple],
+        "tau": [Interval(Real, 0, 1, closed="right"), list, tuple, None],
+        "epsilon": [Interval(Real, 0, 1, closed="left"), list, tuple, None],
         "method": [Method],
         "confidence": [Interval(Real, 0.5, 1, closed="left"), StrOptions({"certified"}), None],
         "selection": [StrOptions(set(PLACES))],
@@ -285,7 +294,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     def __init__(
         self,
         notion: str | Sequence[str] = "statistical_parity",
-        tau: float | Sequence[float] = 0.8,
+        tau: float | Sequence[float | None] | None = None,
+        epsilon: float | Sequence[float | None] | None = None,
         *,
         method: Method = USUAL,
         confidence: float | str | None = 0.9,
@@ -307,6 +317,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     ) -> None:
         self.notion = notion
         self.tau = tau
+        self.epsilon = epsilon
         self.method = method() if method is USUAL else method
         self.confidence = confidence
         self.selection = selection
@@ -482,7 +493,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         return self.adopt(learn(rows, settings, random, view, names[rows.inputs]))
 
     def adopt(self, fit: Fit) -> FairClassifier:
-        """Become the classifier of a fit: take its point for ``tau``, and say what went wrong.
+        """Become the classifier of a fit: take its point for the target, and say what went wrong.
 
         Parameters
         ----------
@@ -494,30 +505,46 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         FairClassifier
             This estimator, fitted.
         """
-        self.fitted_, self.classes_ = fit, fit.classes
-        self.groups_, self.small_groups_ = fit.groups, fit.small_groups
-        self.frontier_, self.trajectory_ = fit.frontier, fit.trajectory
-        self.held_out_, self.answers_ = fit.held_out, fit.answers
-        self.n_iter_, self.converged_ = fit.n_iter, not fit.trouble
+        self.classes_, self.groups_, self.small_groups_ = fit.classes, fit.groups, fit.small_groups
+        self.trajectory_, self.n_iter_, self.converged_ = (
+            fit.trajectory,
+            fit.n_iter,
+            not fit.trouble,
+        )
+        self._face(fit)
+        self.target_ = self._target()
+        self._face(fit.facing(self.target_))
         if fit.trouble:
             warn(FitWarning("not_converged", trouble=fit.trouble))
         return self._choose()
 
+    def _face(self, fit: Fit) -> None:
+        """Show the frontier of one of the two comparisons that a fit has points for."""
+        self.fitted_, self.frontier_ = fit, fit.frontier
+        self.held_out_, self.answers_ = fit.held_out, fit.answers
+
+    def _target(self) -> Target:
+        """Give what the parameters demand."""
+        labels: dict[str, Any] = {"n_labels": len(self.classes_)}
+        labels["favourable"] = self.fitted_.frontier.favourable
+        target = find_target(self.notion, self.tau, self.epsilon, **labels)
+        return target.by(self.fitted_.partitions)
+
     def _choose(self) -> FairClassifier:
-        """Take the frontier's point for ``tau``, and warn if it misses it."""
-        tau, fit = float(np.max(self.tau)), self.fitted_
-        self._take(fit.choose(tau))
+        """Take the frontier's point for the target, and warn if it misses it."""
+        fit = self.fitted_
+        self._take(fit.choose(self.target_.level))
         if not self.feasible_ and self.guarantee_:
             warn(FairnessWarning("not_certified", guarantee=str(self.guarantee_)))
         elif not self.feasible_:
             warn(
                 FairnessWarning(
                     "target_missed",
-                    tau=Parameter("tau", self.tau),
+                    tau=self._demanded(),
                     where=fit.where,
                     notion=self.notion,
                     sure=f" with confidence {fit.confidence:g}" if fit.margin else "",
-                    nearest=self._nearest(tau),
+                    nearest=self._nearest(),
                 )
             )
         else:
@@ -534,7 +561,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             warn(
                 FairnessWarning(
                     "worse_than_constant",
-                    tau=Parameter("tau", self.tau),
+                    tau=self._demanded(),
                     accuracy=float(self.accuracy_),
                     where=fit.where,
                     label=fit.labels.tolist()[int(labels.argmax())],
@@ -542,17 +569,26 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                 )
             )
 
-    def _nearest(self, tau: float) -> InputWarning:
-        """Say how near to τ the fit came."""
+    def _demanded(self) -> Parameter | InputWarning:
+        """Write what was demanded as the parameters that demand it."""
+        tau, epsilon = Parameter("tau", self.tau), Parameter("epsilon", self.epsilon)
+        if self.epsilon is None:
+            return tau if self.tau is not None else Parameter("tau", self.target_.level)
+        return epsilon if self.tau is None else InputWarning("both", one=tau, other=epsilon)
+
+    def _nearest(self) -> InputWarning:
+        """Say how near to the target the fit came."""
         fit = self.fitted_
         if not len(self.frontier_):
             return fit.undefined() or InputWarning("no_point", requirement=fit.requirement)
         if not np.isfinite(self.rate_):
             return InputWarning("rate_unknown", where=fit.where)
-        rate = rate_text(self.rate_, tau)
+        text, (what, sign) = self.target_.text, READ[self.target_.comparison]
         if not fit.margin:
-            return InputWarning("highest_rate", rate=rate)
-        return InputWarning("nearest_rate", rate=rate, bound=rate_text(self.rate_bound_, tau))
+            best = "highest" if sign > 0 else "smallest"
+            return InputWarning("highest_rate", best=best, what=what, rate=text(self.rate_))
+        bound = text(self.rate_bound_)
+        return InputWarning("nearest_rate", what=what, rate=text(self.rate_), bound=bound)
 
     def _take(self, choice: Choice) -> None:
         """Be the classifier of a point."""
@@ -570,42 +606,52 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.rate_, self.accuracy_, self.feasible_ = choice.rate, choice.accuracy, point.feasible
         self.rate_bound_ = choice.bound
 
-    def at(self, tau: float) -> FairClassifier:
+    def at(self, tau: Any = None, *, epsilon: Any = None) -> FairClassifier:
         """Give the same fit at another target, without training and without data.
 
         The choice is the one that ``fit`` with this target and the same ``random_state`` would have
-        made: of the points that reach τ, with the confidence asked for, the most accurate on the
-        rows the choice looks at. A higher τ never has a higher ``accuracy_`` nor a lower
-        ``rate_bound_``; a feasible answer's ``rate_`` is at least τ. A confidence is for
-        one τ at a time, fixed beforehand: whoever tries several and keeps the one that looks best
-        errs more often.
+        made: of the points that reach it, with the confidence asked for, the most accurate on the
+        rows the choice looks at. A stricter target never has a higher ``accuracy_`` nor a lower
+        ``rate_bound_``; a feasible answer's ``rate_`` reaches the target. A confidence is for
+        one target at a time, fixed beforehand: whoever tries several and keeps the one that looks
+        best errs more often.
+
+        A fit for ratios also keeps what is best for differences of the same rates, all of them
+        with one ε, and a fit for differences what is best for one τ.
 
         Parameters
         ----------
-        tau : float
+        tau : float, optional
             The new target, in (0, 1]. Of several notions the strictest gets it, and the targets of
-            the others stay in proportion.
+            the others stay in proportion: τ of ratios, the shortfalls 1 − τ and ε where both were
+            asked for.
+        epsilon : float, optional
+            The new target, in [0, 1), as the largest difference.
 
         Returns
         -------
         FairClassifier
             A fitted classifier; this one stays as it is.
         """
-        return self._aimed(tau)._choose()
+        return self._aimed(tau, epsilon)._choose()
 
-    def _aimed(self, tau: float) -> FairClassifier:
+    def _aimed(self, tau: Any, epsilon: Any) -> FairClassifier:
         """Give a copy with another target."""
         check_is_fitted(self)
         other = copy(self)
-        other.tau = tau
+        other.tau, other.epsilon = tau, epsilon
         other._validate_params()
-        if np.ndim(tau):
-            raise InputError("several_targets", tau=Parameter("tau", tau))
-        if np.ndim(self.tau):
-            other.tau = [float(t) for t in np.multiply(self.tau, tau / np.max(self.tau))]
+        for name, value in (("tau", tau), ("epsilon", epsilon)):
+            if np.ndim(value):
+                raise InputError("several_targets", tau=Parameter(name, value))
+        other.tau, other.epsilon = moved(self.target_, self.tau, self.epsilon, tau, epsilon)
+        other.target_ = other._target()
+        other._face(self.fitted_.facing(other.target_))
         return other
 
-    def averaged(self, tau: float | None = None) -> AveragedClassifier:
+    def averaged(
+        self, tau: float | None = None, *, epsilon: float | None = None
+    ) -> AveragedClassifier:
         """Mix a few points at random into a classifier that is exactly as fair as it must be.
 
         Two equal rows may then get different answers. The mixture is the most accurate one of the
@@ -616,7 +662,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
 
         Parameters
         ----------
-        tau : float, optional
+        tau, epsilon : float, optional
             The target, as in :meth:`at`; by default the target of the fit.
 
         Returns
@@ -630,32 +676,36 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         check_linear(self.fitted_.rate)
         if self.fitted_.delta is not None:
             raise InputError("certified_mixture", confidence=Parameter("confidence", "certified"))
-        aimed = copy(self) if tau is None else self._aimed(tau)
-        target, held = float(np.max(aimed.tau)), self.held_out_
-        points = candidates(self.frontier_) if held is None else held.points
+        same = tau is None and epsilon is None
+        aimed = copy(self) if same else self._aimed(tau, epsilon)
+        target, held = aimed.target_, aimed.held_out_
+        points = candidates(aimed.frontier_) if held is None else held.points
         counts = points.counts if held is None else held.counts
-        # A mixture is about as uncertain as the point for τ: it must be above τ by as much.
-        alone = self.answers_.choose(target)
-        goal = min(target * alone.rate / alone.bound, 1.0) if alone.bound > 0 else target
-        mixture = best_mixture(counts, len(points.groups), self.fitted_.target.at(goal))
+        # A mixture is about as uncertain as the point for the target: above it by as much.
+        alone, level = aimed.answers_.choose(target.level), target.level
+        if target.comparison != "ratio":
+            goal = min(level + max(alone.rate - alone.bound, 0.0), 0.0)
+        else:
+            goal = min(level * alone.rate / alone.bound, 1.0) if alone.bound > 0 else level
+        mixture = best_mixture(counts, len(points.groups), target.at(goal))
         if mixture is None:
             aimed._choose()  # says that tau is out of reach
             return AveragedClassifier(
                 [aimed],
                 [1.0],
-                target,
+                level,
                 aimed.rate_,
                 aimed.accuracy_,
                 self.random_state,
                 aimed.feasible_,
             )
-        rates = self.fitted_.target.value(counts[:, : len(points.groups)])
+        rates = target.value(counts[:, : len(points.groups)])
         accuracies = overall_accuracy(counts)
-        models = [copy(self) for _ in mixture.points]
+        models = [copy(aimed) for _ in mixture.points]
         for model, i in zip(models, mixture.points, strict=True):
-            point = point_of(points, i, bool(rates[i] >= target))
+            point = point_of(points, i, bool(rates[i] >= level))
             rate = float(rates[i])
             model._take(Choice(point, rate, float(accuracies[i]), rate))
         return AveragedClassifier(
-            models, mixture.weights, target, mixture.rate, mixture.accuracy, self.random_state
+            models, mixture.weights, level, mixture.rate, mixture.accuracy, self.random_state
         )

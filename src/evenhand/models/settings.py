@@ -20,6 +20,7 @@ from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, by_attribute, find_notion, of_labels
 from evenhand.core.rates import Partition
 from evenhand.core.solvers import SOLVERS
+from evenhand.core.targets import Target, find_target
 from evenhand.engines.coding import listed
 from evenhand.models.method import LEGS, Method
 from evenhand.statistics.bounds import margin_of
@@ -113,7 +114,8 @@ class Settings:
     """What is wanted of a fit and how it is sought: the parameters of FairClassifier, checked."""
 
     notion: str | Sequence[str]
-    tau: float | Sequence[float]
+    tau: float | Sequence[float | None] | None
+    epsilon: float | Sequence[float | None] | None
     method: Method
     confidence: float | str | None
     selection: str
@@ -133,7 +135,7 @@ class Settings:
     device: Any
 
     def __post_init__(self) -> None:
-        self.notion_of(2)  # so that its errors come before the errors of the data
+        self.target_of(2)  # so that its errors come before the errors of the data
         if self.group_cuts and self.attributes != "crossed":
             about = {"attributes": Parameter("attributes", self.attributes)}
             raise InputError("cuts_of_crossed", group_cuts=Parameter("group_cuts"), **about)
@@ -164,7 +166,7 @@ class Settings:
 
     @property
     def margin(self) -> float:
-        """Standard errors by which a ratio must be above its target."""
+        """Standard errors by which a value must be above its target."""
         return 0.0 if isinstance(self.confidence, str) else margin_of(self.confidence)
 
     @property
@@ -193,10 +195,20 @@ class Settings:
 
         It is demanded between the groups of the ``partitions``, if there are any.
         """
-        notion = find_notion(self.notion, self.method.degree, self.tau)
+        notion = find_notion(self.notion, self.method.degree)
         if n_labels > 2:
             notion = of_labels(notion, list(favourable), n_labels)
         return by_attribute(notion, partitions)
+
+    def target_of(
+        self,
+        n_labels: int,
+        favourable: Sequence[int] = (),
+        partitions: Sequence[Partition] = (),
+    ) -> Target:
+        """Give the target, of each of the favourable labels if there are more than two."""
+        labels: dict[str, Any] = {"n_labels": n_labels, "favourable": favourable}
+        return find_target(self.notion, self.tau, self.epsilon, **labels).by(partitions)
 
     def label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Put the labels in the order of their numbers: of two the favourable one is second."""

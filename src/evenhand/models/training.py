@@ -3,9 +3,11 @@
 :func:`learn` takes :class:`~evenhand.models.settings.Settings` and rows, and gives a :class:`Fit`.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -37,7 +39,7 @@ from evenhand.frontier.splits import (
     split_folds,
     split_rows,
 )
-from evenhand.frontier.sweep import sweep
+from evenhand.frontier.sweep import sweep_targets
 from evenhand.models.inputs import CodedRows, check_digits, check_scales, is_tensor, merge_alike
 from evenhand.models.method import LEGS
 from evenhand.models.progress import progress_bar
@@ -53,6 +55,14 @@ OTHER_METRIC = ", or keep the default coordinates, Method(metric='whitened')"
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
 # inputs that a fit to the former makes of them.
 View = Callable[[Any, Any], tuple[CodedRows, CodedRows]]
+
+
+class Other(NamedTuple):
+    """Points that are best for another target, and their figures on rows not fitted to."""
+
+    target: Target
+    frontier: Frontier
+    held_out: HeldOut | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,10 @@ class Fit:
     edges : ndarray or None
         Edges of the bins that are the groups, if they are.
     target : Target
-        What was asked of the groups' rates, and how strictly.
+        What was asked of the groups' rates, and how strictly. Its level is its worst value if it
+        was not asked for, but is the other comparison of what was.
+    other : Other or None
+        What is best for the other comparison; None of a target of both.
     frontier, trajectory, held_out, answers
         As :class:`~evenhand.FairClassifier` has them with an underscore behind.
     n_iter : int
@@ -116,6 +129,7 @@ class Fit:
     noise: bool
     requirement: str
     partitions: tuple[Partition, ...] = ()
+    other: Other | None = None
 
     @property
     def sign(self) -> int:
@@ -141,6 +155,30 @@ class Fit:
     def rate(self) -> AnyRate:
         """What the groups shall share."""
         return self.target.rate
+
+    def facing(self, target: Target) -> Fit:
+        """Give the fit with the frontier that was found for a target, at whatever level."""
+        other = self.other
+        if target.like(self.target):
+            return self
+        if other is None or not target.like(other.target):
+            given = {"tau": Parameter("tau"), "epsilon": Parameter("epsilon")}
+            kept = other is not None and target.comparison == other.target.comparison
+            found = str(other.target if other is not None and kept else self.target)
+            raise InputError("other_proportions", **given, target=found)
+        held_out, delta = other.held_out, self.delta
+        if held_out is not None and delta is not None:
+            held_out = replace(held_out, bound=held_out.bounds(other.target, delta))
+        chosen = answer(other.frontier, held_out, other.target, margin=self.margin, certify=delta)
+        turned = Other(self.target, self.frontier, self.held_out)
+        return replace(
+            self,
+            target=other.target,
+            frontier=other.frontier,
+            held_out=held_out,
+            answers=chosen,
+            other=turned,
+        )
 
     def choose(self, level: float) -> Choice:
         """Choose the point for a level of the target, by a certificate if one was asked for."""
@@ -169,10 +207,10 @@ class Fit:
 
 
 class Run(NamedTuple):
-    """The legs that were run, the frontier swept from them, and what went wrong, if anything."""
+    """The legs that were run, the frontiers swept from them, and what went wrong, if anything."""
 
     trajectory: Trajectory
-    frontier: Frontier
+    frontiers: list[Frontier]
     n_iter: int
     trouble: InputWarning | None
     interrupted: bool
@@ -197,14 +235,18 @@ def learn(
         check_scales(oracle.column_scale, names, "" if settings.method.plain else OTHER_METRIC)
     elif names is not None:
         check_digits(oracle.rows, names)
-    target = Target(oracle.notion.rate, float(np.max(settings.tau)))
-    run = _explore(oracle, settings, fitted)
-    trouble, held_out = run.trouble, None
+    target = settings.target_of(
+        len(rows.classes), settings.favourable(rows.classes), rows.partitions
+    )
+    targets = target, *target.others
+    run = _explore(oracle, settings, fitted, targets)
+    trouble, held_out = run.trouble, [None] * len(targets)
     if split:
-        held_out = _measure(run, held, fitted.n_rows, settings, target)
+        held_out = _measure(run, held, fitted.n_rows, settings, targets)
     elif parts:
-        held_out, later = _cross_fit(run, rows, parts, view, settings, target)
+        held_out, later = _cross_fit(run, rows, parts, view, settings, targets)
         trouble = trouble or later
+    sides = [Other(*side) for side in zip(targets, run.frontiers, held_out, strict=True)]
     delta, margin = settings.delta_asked, settings.margin
     return Fit(
         labels=settings.label_order(rows.classes),
@@ -214,10 +256,10 @@ def learn(
         inputs=fitted.inputs,
         edges=rows.edges,
         target=target,
-        frontier=run.frontier,
+        frontier=sides[0].frontier,
         trajectory=run.trajectory,
-        held_out=held_out,
-        answers=answer(run.frontier, held_out, target, margin=margin, certify=delta),
+        held_out=sides[0].held_out,
+        answers=answer(sides[0].frontier, sides[0].held_out, target, margin=margin, certify=delta),
         n_iter=run.n_iter,
         trouble=trouble,
         place=settings.place,
@@ -228,6 +270,7 @@ def learn(
         noise=settings.method.noise,
         requirement=_requirement(settings, rows, oracle.notion.better_than_chance),
         partitions=rows.partitions,
+        other=sides[1] if len(sides) > 1 else None,
     )
 
 
@@ -288,15 +331,16 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
     )
 
 
-def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
-    """Run the legs and sweep their frontier."""
+def _explore(oracle: Oracle, settings: Settings, rows: CodedRows, targets: Sequence[Target]) -> Run:
+    """Run the legs and sweep their frontiers."""
     with cores():
         run = _run(oracle, settings)
         for direction in () if rows.directions is None else rows.directions:
             run.trajectory.keep(direction, "rules")
-        frontier = sweep(
+        frontiers = sweep_targets(
             oracle,
             run.trajectory.iterates,
+            targets,
             cut=settings.method.cut,
             by_group=settings.group_cuts,
             min_share=settings.method.min_share,
@@ -304,10 +348,10 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows) -> Run:
             labels=settings.label_order(rows.classes).tolist(),
             sources=run.trajectory.sources,
         )
-    if not frontier.complete:
-        trouble = InputWarning("interrupted_sweep")
-        return run._replace(frontier=frontier, trouble=trouble, interrupted=True)
-    return run._replace(frontier=frontier)
+    run = run._replace(frontiers=frontiers)
+    if not frontiers[0].complete:
+        return run._replace(trouble=InputWarning("interrupted_sweep"), interrupted=True)
+    return run
 
 
 def _run(oracle: Oracle, settings: Settings) -> Run:
@@ -365,8 +409,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
         trajectory.keep()
     if not len(trajectory.iterates):
         trajectory.keep(starts["zero"])
-    unswept: Any = None
-    return Run(trajectory, unswept, max(n_iter, 1), trouble, interrupted)
+    return Run(trajectory, [], max(n_iter, 1), trouble, interrupted)
 
 
 def _parts(
@@ -418,7 +461,7 @@ def _parts(
 
 
 def _compared(rows: CodedRows, names: list[Any]) -> list[tuple[NDArray[np.intp], list[Any]]]:
-    """Number the groups that must not be missing, those compared, with their names."""
+    """Give each row's number among the groups that must not be missing, and their names."""
     if not rows.partitions:
         return [(rows.z, names)]
     places = [(by.place(len(rows.groups))[rows.z], by) for by in rows.partitions]
@@ -466,56 +509,55 @@ def _count(
 
 
 def _measure(
-    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, target: Target
-) -> HeldOut:
-    """Measure the points on held-out rows."""
-    certified = settings.certifies
-    points = candidates(run.frontier) if certified or settings.margin else run.frontier
-    counts = _count(points, run.trajectory, rows, settings)
-    if certified:
-        # Weights, if there are any, are all alike; the bounds count rows.
-        counts = np.rint(counts * (rows.n_rows / counts[-1].sum()))
-    return HeldOut.from_counts(
-        points,
-        counts,
-        target,
-        delta=settings.delta_asked,
-        n_rows=rows.n_rows,
-        n_fitted=n_fitted,
-    )
+    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, targets: Sequence[Target]
+) -> list[HeldOut | None]:
+    """Measure the points for each target on held-out rows."""
+    certified, measured = settings.certifies, list[HeldOut | None]()
+    for k, (target, frontier) in enumerate(zip(targets, run.frontiers, strict=True)):
+        points = candidates(frontier) if certified or settings.margin else frontier
+        counts = _count(points, run.trajectory, rows, settings)
+        if certified:
+            # Weights, if there are any, are all alike; the bounds count rows.
+            counts = np.rint(counts * (rows.n_rows / counts[-1].sum()))
+        about = {"n_rows": rows.n_rows, "n_fitted": n_fitted}
+        # Bounds for the other comparison take their time, and are made when it is asked for.
+        delta = None if k else settings.delta_asked
+        measured.append(HeldOut.from_counts(points, counts, target, delta=delta, **about))
+    return measured
 
 
 def _cross_fit(
-    run: Run, rows: CodedRows, parts: list[Any], view: View, settings: Settings, target: Target
-) -> tuple[HeldOut, InputWarning | None]:
-    """Measure the points out of fold; say as well what went wrong in the folds."""
-    done: list[tuple[Frontier, NDArray[np.float64]]] = []
+    run: Run,
+    rows: CodedRows,
+    parts: list[Any],
+    view: View,
+    settings: Settings,
+    targets: Sequence[Target],
+) -> tuple[list[HeldOut | None], InputWarning | None]:
+    """Measure the points for each target out of fold; say as well what went wrong in the folds."""
+    done: list[list[tuple[Frontier, NDArray[np.float64]]]] = []
     trouble: InputWarning | None = None
     n_rows = 0
     try:
         for part in [] if run.interrupted else parts:
-            frontier, counts, n_held, later = _fold(*view(*part), settings)
-            done.append((frontier, counts))
+            pairs, n_held, later = _fold(*view(*part), settings, targets)
+            done.append(pairs)
             trouble, n_rows = later or trouble, n_rows + n_held
     except KeyboardInterrupt:
         trouble = InputWarning("interrupted_folds", n=len(done), n_folds=len(parts))
-    held_out = HeldOut.from_counts(
-        run.frontier,
-        pool_folds(run.frontier, done),
-        target,
-        delta=None,
-        n_rows=n_rows,
-        n_fitted=rows.n_rows,
-    )
-    return held_out, trouble
+    about = {"delta": None, "n_rows": n_rows, "n_fitted": rows.n_rows}
+    return [
+        HeldOut.from_counts(frontier, pool_folds(frontier, [p[k] for p in done]), target, **about)
+        for k, (target, frontier) in enumerate(zip(targets, run.frontiers, strict=True))
+    ], trouble
 
 
 def _fold(
-    fitted: CodedRows, held: CodedRows, settings: Settings
-) -> tuple[Frontier, NDArray[np.float64], int, InputWarning | None]:
+    fitted: CodedRows, held: CodedRows, settings: Settings, targets: Sequence[Target]
+) -> tuple[list[tuple[Frontier, NDArray[np.float64]]], int, InputWarning | None]:
     """Fit to some rows and count on the others, copies that are gone before the next fold."""
-    run = _explore(make_oracle(fitted, settings), settings, fitted)
+    run = _explore(make_oracle(fitted, settings), settings, fitted, targets)
     if run.interrupted:
         raise KeyboardInterrupt
-    counts = _count(run.frontier, run.trajectory, held, settings)
-    return run.frontier, counts, held.n_rows, run.trouble
+    pairs = [(f, _count(f, run.trajectory, held, settings)) for f in run.frontiers]
+    return pairs, held.n_rows, run.trouble

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.rates import Partition, WorstRate, overall_accuracy
-from evenhand.core.targets import COMPARISONS, Target
+from evenhand.core.targets import Target
 from evenhand.engines.chunks import MOST_ROWS
 from evenhand.frontier.held_out import HeldOut
 from evenhand.frontier.points import Frontier
@@ -218,7 +218,7 @@ def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     expected = "holdout" if delta is not None else model.selection
     refuse(place != expected or (fit.held_out is None) != (place == "train"), "other_selection")
     if fit.held_out is not None:
-        _check_held_out(fit, fit.held_out, limits)
+        check_held_out(fit, fit.held_out, limits)
 
 
 def check_names(
@@ -296,24 +296,39 @@ def target_from(
     if n_labels > 2:
         n_pairs = n_labels**2 * len(favourable) * len(settings.notion_of(2).components)
         _check_number("pairs", n_pairs, limits.pairs)
-    rate = settings.notion_of(n_labels, favourable, partitions).rate
+    own = settings.target_of(n_labels, favourable, partitions)
+    rate = own.rate
     n_rates = n_groups * len(rate.components)
     _check_number("rates", n_rates, limits.rates)
     same = len(parts) == len(rate.components) and state["name"] == rate.name
-    for part, own in zip(parts, rate.components, strict=False):
-        same &= (part["name"], part["is_error"]) == (own.name, own.is_error)
-        same &= all(sorted(map(tuple, part[key])) == sorted(getattr(own, key)) for key in cells)
+    for part, ours in zip(parts, rate.components, strict=False):
+        same &= (part["name"], part["is_error"]) == (ours.name, ours.is_error)
+        same &= all(sorted(map(tuple, part[key])) == sorted(getattr(ours, key)) for key in cells)
     _check_agrees("the rate", same)
-    shares = tuple(map(float, state["shares"]))
-    # A move to another target changes their last digits.
-    alike = len(shares) == len(parts) and np.allclose(shares, rate.shares, rtol=0.0, atol=SAME)
-    _check_agrees("shares", alike)
+    _check_agrees("comparison", state["comparison"] == own.comparison)
+    _check_agrees("kinds", tuple(state.get("kinds", own.kinds)) == own.kinds)
+    target = _with_level(own, state)
+    # A move to another target changes the last digits of shares.
+    _check_agrees("shares", target.like(own))
+    return target
+
+
+def other_target(state: Mapping[str, Any], target: Target) -> Target:
+    """Give the target of the other comparison that a file has points for."""
+    _check_agrees("other", state["comparison"] in [one.comparison for one in target.others])
+    return _with_level(target.others[0], state)
+
+
+def _with_level(own: Target, state: Mapping[str, Any]) -> Target:
+    """Give a target with the level and the shares of a file."""
     check_fields(state, {"level": float, "comparison": str})
-    level, comparison = state["level"], state["comparison"]
-    _check_good("level", level, 0 < level <= 1)
-    _check_good("comparison", comparison, comparison in COMPARISONS)
-    rate = replace(rate, shares=shares) if isinstance(rate, WorstRate) else rate
-    return Target(rate, float(level), comparison)
+    level, shares = float(state["level"]), tuple(map(float, state["shares"]))
+    _check_good("level", level, own.worst <= level <= own.worst + 1)
+    n = len(own.kinds)
+    good = len(shares) == n and all(0 < c < LARGEST for c in shares)
+    _check_agrees("shares", good and (isinstance(own.rate, WorstRate) or shares == (1.0,)))
+    rate = replace(own.rate, shares=shares) if isinstance(own.rate, WorstRate) else own.rate
+    return replace(own, rate=rate, level=level)
 
 
 def _check_frontier(
@@ -331,15 +346,15 @@ def _check_frontier(
     cuts = (n_groups,) if fit.group_cuts else (n_labels,) if n_labels > 2 else ()
     _check_number("points", n, limits.points)
     check_array(f"{name}.iterate", frontier.iterate, (n,))
-    for column in ("accuracy", "rate"):
-        check_array(f"{name}.{column}", getattr(frontier, column), (n,), 1 + SAME)
+    for column, worst in (("accuracy", 0.0), ("rate", fit.target.worst)):
+        check_array(f"{name}.{column}", getattr(frontier, column) - worst, (n,), 1 + SAME)
     check_array(f"{name}.cut", frontier.cut, (n, *cuts) if n else frontier.cut.shape)
     check_array(f"{name}.last.cut", last.cut, cuts)
     _check_counts(f"{name}.counts", frontier.counts, (n, n_groups, n_labels, n_labels))
     _check_counts(f"{name}.last.counts", last.counts, (n_groups, n_labels, n_labels))
     check_index(f"{name}.iterate", np.append(frontier.iterate, last.iterate), 0, n_iterates)
     _check_agrees(f"{name}.favourable", frontier.favourable == favourable)
-    _check_agrees(f"{name}.rate_name", frontier.rate_name == fit.rate.ratio_name)
+    _check_agrees(f"{name}.rate_name", frontier.rate_name == fit.target.name)
     _check_agrees(f"{name}.n_sure", frontier.n_sure <= n)
     rows = fit.frontier.last.counts.sum(axis=-1)
     for part, points in ((name, frontier), (f"{name}.last", last)):
@@ -347,7 +362,7 @@ def _check_frontier(
         _check_figures(part, points, fit)
 
 
-def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
+def check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
     """Refuse figures of rows held out that do not follow from their counts."""
     n, n_groups, certify = len(held_out.points), len(fit.groups), fit.delta
     shape = fit.frontier.last.counts.shape
@@ -360,9 +375,10 @@ def _check_held_out(fit: Fit, held_out: HeldOut, limits: Limits) -> None:
         _check_number("rows held out", held_out.n_rows, limits.held_out)
     _check_counts("held_out.counts", held_out.counts, (n, *shape))
     _check_counts("held_out.last", held_out.last, shape)
-    for column in ("accuracy", "rate", "bound"):
+    worst = fit.target.worst
+    for column, least in (("accuracy", 0.0), ("rate", worst), ("bound", worst)):
         # A rate may be undefined among the rows held out, and a bound unknown.
-        values = getattr(held_out, column)
+        values = getattr(held_out, column) - least
         check_array(f"held_out.{column}", values, (n,), finite=False)
         check_array(f"held_out.{column}", np.nan_to_num(values), (n,), 1 + SAME)
     _check_figures("held_out", held_out, fit)

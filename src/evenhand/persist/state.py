@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.errors import InputError, InputWarning
 from evenhand.core.rates import Rate
+from evenhand.core.targets import Target
 from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.choice import answer
 from evenhand.frontier.held_out import HeldOut, candidates
@@ -19,7 +20,7 @@ from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.method import Method
 from evenhand.models.settings import PLACES, FairnessWarning
-from evenhand.models.training import Fit
+from evenhand.models.training import Fit, Other
 from evenhand.persist.archive import Limits, refuse
 from evenhand.persist.boosted import boosted_from, boosted_state
 from evenhand.persist.checks import (
@@ -30,9 +31,11 @@ from evenhand.persist.checks import (
     check_facts,
     check_fields,
     check_fit,
+    check_held_out,
     check_names,
     check_plan,
     check_value,
+    other_target,
     partitions_from,
     shape_of,
     target_from,
@@ -208,13 +211,17 @@ def _frontier_state(frontier: Frontier, arrays: Arrays, name: str) -> dict[str, 
     }
 
 
-def _frontier_from(
-    state: Mapping[str, Any],
-    arrays: Arrays,
-    name: str,
-    names: tuple[list[Any], list[Any]],
-    **more: Any,
-) -> Frontier:
+def _frontiers_from(state: Mapping[str, Any], arrays: Arrays, prefix: str, **more: Any) -> Frontier:
+    """Make a frontier, with its conservative one if a file has it."""
+    frontier = _frontier_from(state["frontier"], arrays, f"{prefix}frontier", **more)
+    if "conservative" not in state:
+        return frontier
+    name = f"{prefix}conservative"
+    conservative = _frontier_from(state["conservative"], arrays, name, **more)
+    return replace(frontier, conservative=conservative)
+
+
+def _frontier_from(state: Mapping[str, Any], arrays: Arrays, name: str, **more: Any) -> Frontier:
     check_fields(state, ABOUT_FRONTIER, f"{name}.{{}}")
     iterate, accuracy, rate = state["last"]
     counts, cut = arrays[f"{name}.last.counts"], arrays[f"{name}.last.cut"]
@@ -223,8 +230,6 @@ def _frontier_from(
     more |= {column: arrays[f"{name}.{column}"] for column in COLUMNS}
     source = more["sources"][int(iterate)] if 0 <= int(iterate) < len(more["sources"]) else ""
     return Frontier(
-        groups=names[0],
-        labels=names[1],
         last=Point(int(iterate), at, float(accuracy), float(rate), counts, False, source),
         favourable=[int(c) for c in state["favourable"]],
         **more,
@@ -233,7 +238,7 @@ def _frontier_from(
 
 def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
     fit = model.fitted_
-    rate, frontier, held_out, trajectory = fit.rate, fit.frontier, fit.held_out, fit.trajectory
+    rate, trajectory = fit.rate, fit.trajectory
     state: dict[str, Any] = {
         "params": _plain_params(model),
         "fit": {name: getattr(fit, name) for name in PLAIN},
@@ -243,13 +248,11 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         "small_groups": [[name, int(n)] for name, n in fit.small_groups.items()],
         **({"partitions": [asdict(by) for by in fit.partitions]} if fit.partitions else {}),
         "target": {
-            "level": fit.target.level,
-            "comparison": fit.target.comparison,
+            **_target_state(fit.target),
             "name": rate.name,
             "parts": [_part_state(part) for part in rate.components],
-            "shares": list(rate.shares),
         },
-        "frontier": _frontier_state(frontier, arrays, "frontier"),
+        **_side_state(fit.frontier, fit.held_out, arrays),
         "trajectory": {
             "leg": [step["leg"] for step in trajectory.steps],
             "source": list(trajectory.sources),
@@ -257,17 +260,9 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
     }
     if hasattr(model, "feature_names_in_"):
         state["feature_names_in"] = _values_of(model.feature_names_in_)
-    if frontier.conservative is not None:
-        conservative = _frontier_state(frontier.conservative, arrays, "conservative")
-        state["conservative"] = conservative
-    if held_out is not None:
-        state["held_out"] = {
-            "n_rows": held_out.n_rows,
-            "n_fitted": held_out.n_fitted,
-            "bound": held_out.bound_name,
-            "own": held_out.points is not frontier,
-        }
-        arrays |= {f"held_out.{column}": getattr(held_out, column) for column in HELD_OUT}
+    if fit.other is not None:
+        target, *side = fit.other
+        state["other"] = _target_state(target) | _side_state(*side, arrays, "other.")
     arrays["inputs"] = fit.inputs
     if fit.edges is not None:
         arrays["edges"] = fit.edges
@@ -285,6 +280,30 @@ def _part_state(rate: Rate) -> dict[str, Any]:
     return state
 
 
+def _target_state(target: Target) -> dict[str, Any]:
+    about: dict[str, Any] = {"level": target.level, "comparison": target.comparison}
+    return about | {"kinds": list(target.kinds), "shares": list(target.rate.shares)}
+
+
+def _side_state(
+    frontier: Frontier, held_out: HeldOut | None, arrays: Arrays, prefix: str = ""
+) -> dict[str, Any]:
+    """Write the points for one comparison, and their figures on rows not fitted to."""
+    state: dict[str, Any] = {"frontier": _frontier_state(frontier, arrays, f"{prefix}frontier")}
+    if frontier.conservative is not None:
+        name = f"{prefix}conservative"
+        state["conservative"] = _frontier_state(frontier.conservative, arrays, name)
+    if held_out is not None:
+        state["held_out"] = {
+            "n_rows": held_out.n_rows,
+            "n_fitted": held_out.n_fitted,
+            "bound": held_out.bound_name,
+            "own": held_out.points is not frontier,
+        }
+        arrays |= {f"{prefix}held_out.{column}": getattr(held_out, column) for column in HELD_OUT}
+    return state
+
+
 def _plain_params(model: FairClassifier) -> dict[str, Any]:
     """Give the parameters as plain values, without what only the fit needed."""
     params = model.get_params(deep=False) | {"method": model.method.get_params()}
@@ -296,7 +315,7 @@ def _plain_params(model: FairClassifier) -> dict[str, Any]:
         params["cv"] = 5  # a splitter served its purpose in the fit
     if params["bins"] is not None and np.ndim(params["bins"]):
         params["bins"] = [float(edge) for edge in params["bins"]]
-    for name in ("notion", "tau"):
+    for name in ("notion", "tau", "epsilon"):
         if isinstance(params[name], tuple | np.ndarray):
             params[name] = list(params[name])
     if isinstance(params["pos_label"], np.generic):
@@ -319,16 +338,9 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
     partitions = partitions_from(state.get("partitions", []), settings, len(groups))
     target = target_from(state["target"], settings, classes, len(groups), partitions, limits)
-    names, conservative = (groups.tolist(), labels.tolist()), None
     rows = arrays["kept.row"].tolist()
     sources = tuple(_sources_from(state["trajectory"], rows))
-    if "conservative" in state:
-        conservative = _frontier_from(
-            state["conservative"], arrays, "conservative", names, sources=sources
-        )
-    frontier = _frontier_from(
-        state["frontier"], arrays, "frontier", names, sources=sources, conservative=conservative
-    )
+    more = {"groups": groups.tolist(), "labels": labels.tolist(), "sources": sources}
     kept = list(zip(rows, arrays["kept.iterate"], sources, strict=True))
     later: Any = None
     fit = Fit(
@@ -340,7 +352,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         inputs=arrays["inputs"],
         edges=arrays.get("edges"),
         target=target,
-        frontier=frontier,
+        frontier=_frontiers_from(state, arrays, "", comparison=target.comparison, **more),
         trajectory=Trajectory(target.rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
@@ -349,8 +361,10 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     )
     check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)
     if "held_out" in state:
-        fit = replace(fit, held_out=_held_out_from(state["held_out"], arrays, frontier))
+        fit = replace(fit, held_out=_held_out_from(state["held_out"], arrays, fit.frontier))
     check_choice(fit, model, limits)
+    if "other" in state:
+        fit = replace(fit, other=_other_from(state, arrays, fit, model, limits, more))
     margin, delta = fit.margin, fit.delta
     answers = answer(fit.frontier, fit.held_out, target, margin=margin, certify=delta)
     with warnings.catch_warnings():
@@ -358,6 +372,30 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.adopt(replace(fit, answers=answers))
+
+
+def _other_from(
+    state: Mapping[str, Any],
+    arrays: Arrays,
+    fit: Fit,
+    model: FairClassifier,
+    limits: Limits,
+    more: dict[str, Any],
+) -> Other:
+    """Make the points for the other comparison; refuse them as those for the target."""
+    about = state["other"]
+    target = other_target(about, fit.target)
+    frontier = _frontiers_from(about, arrays, "other.", comparison=target.comparison, **more)
+    # A certificate's bounds are made when this target is asked for.
+    side = replace(fit, target=target, frontier=frontier, held_out=None, delta=None)
+    check_fit(side, model, state["trajectory"]["leg"], arrays, limits)
+    refuse(("held_out" in about) != (fit.held_out is not None), "other_selection")
+    if "held_out" in about:
+        held_out = _held_out_from(about["held_out"], arrays, frontier, "other.")
+        held_out = replace(held_out, bound=np.full(len(held_out.rate), np.nan))
+        side = replace(side, held_out=held_out)
+        check_held_out(side, held_out, limits)
+    return Other(target, frontier, side.held_out)
 
 
 def _sources_from(about: Mapping[str, Any], rows: list[int]) -> list[str]:
@@ -378,18 +416,22 @@ def _unfitted_from(params: Mapping[str, Any]) -> FairClassifier:
     for given, usual in ((params, FairClassifier()), (params["method"], Method())):
         unknown = set(given) - set(usual.get_params(deep=False))
         refuse(unknown, "unknown_parameter", name=min(unknown, default=""))
-    if isinstance(params["tau"], list):
-        check_array("tau", params["tau"], shape_of(params["tau"])[:1])
+    for name in ("tau", "epsilon"):
+        if isinstance(params.get(name), list):
+            given = [value for value in params[name] if value is not None]
+            check_array(name, given, (len(given),))
     # What files say that do not know of them yet.
     method = {"metric": "none", "candidates": "solver"} | params["method"]
     return FairClassifier(**{**params, "method": Method(**method)})
 
 
-def _held_out_from(about: Mapping[str, Any], arrays: Arrays, frontier: Frontier) -> HeldOut:
+def _held_out_from(
+    about: Mapping[str, Any], arrays: Arrays, frontier: Frontier, prefix: str = ""
+) -> HeldOut:
     check_fields(about, {"n_rows": int, "n_fitted": int, "bound": str, "own": bool})
     bound = about["bound"]
     refuse(bound not in BOUNDS, "unknown_bound", bound=bound[:40])
-    columns = {column: arrays[f"held_out.{column}"] for column in HELD_OUT}
+    columns = {column: arrays[f"{prefix}held_out.{column}"] for column in HELD_OUT}
     return HeldOut(
         candidates(frontier) if about["own"] else frontier,
         **columns,

@@ -23,6 +23,7 @@ __all__ = [
     "FIRST_BOUND",
     "exact_bound",
     "expected_bound",
+    "lower_difference",
     "lower_ratio",
     "lower_value",
     "margin_of",
@@ -41,10 +42,12 @@ MOST_PAIRS, MOST_TESTED = 1 << 18, 20_000
 def exact_score_bound(counts: ArrayLike, target: Target, delta: float) -> FloatArray:
     r"""Least of the exact lower bounds of all ordered pairs of groups and all rates.
 
-    .. math:: \min_{r} \frac{1}{c_r} \min_{j \ne k} L_\delta(a_j, b_j; a_k, b_k),
+    .. math:: \min_{r} \frac{1}{c_r} \Big(o_r + \min_{j \ne k} L_\delta(a_j, b_j; a_k, b_k)\Big),
 
-    with :func:`~evenhand.statistics.exact.lower_bound` for L and the share :math:`c_r` of the
-    target that a rate must reach. Each pair has all of δ: the population misses the target only if
+    with :func:`~evenhand.statistics.exact.lower_bound` for L, of a ratio or a difference as the
+    target compares the rate, the share :math:`c_r` of the target that a rate must reach, and its
+    offset :math:`o_r`, −1 of a ratio in a mixed target (:class:`~evenhand.core.targets.Target`).
+    Each pair has all of δ: the population misses the target only if
     some pair does, and to say otherwise the bound of that pair must be wrong.
     """
     counts = np.asarray(counts, dtype=np.float64)
@@ -54,39 +57,47 @@ def exact_score_bound(counts: ArrayLike, target: Target, delta: float) -> FloatA
         return found.reshape(shape)
     pairs = _pairs(np.rint(counts.reshape(-1, *counts.shape[-3:])), target)
     order = order_of(delta)
-    limit = _limits(pairs, target, order)
+    limit = _limits(pairs, order)
     gamma, error = error_of(delta)
-    difference = target.comparison == "difference"
     for i in np.flatnonzero((pairs.trials > 0).all(axis=(0, 2))):
         least = np.inf
         # Of most pairs it is only asked whether they are above what others have shown.
-        for n in np.argsort(limit[i] / pairs.share):
-            share, most = pairs.share[n], least * pairs.share[n]
+        for n in np.argsort((limit[i] + pairs.offset) / pairs.share):
+            share, offset, difference = (of[n] for of in pairs[2:])
+            most = least * share - offset
             if not difference and not pairs.hits[0, i, n]:
-                least = 0.0
-                break
+                least = min(least, offset / share)
+                if least <= target.worst:
+                    break
+                continue
             pair = Pair.of(
                 pairs.hits[:, i, n],
                 pairs.trials[:, i, n],
-                difference,
+                bool(difference),
                 gamma,
                 limit=float(limit[i, n]),
                 rows=pairs.trials.sum(),
                 order=order,
             )
             if least == np.inf or not pair.rejects(most, error):
-                least = min(least, pair.bound(error, min(pair.seen, most)) / share)
+                bound = pair.bound(error, min(pair.seen, most))
+                least = min(least, (bound + offset) / share)
         found[i] = least
     seen = target.value(counts)
     return np.where(found.reshape(shape) > seen, seen, found.reshape(shape))
 
 
 class _Pairs(NamedTuple):
-    """Hits and trials, shape (2, n, n_pairs), of ordered pairs of groups for each rate."""
+    """Hits and trials, shape (2, n, n_pairs), of ordered pairs of groups for each rate.
+
+    And of each pair how its value is brought to the target's scale, and how it is compared.
+    """
 
     hits: FloatArray
     trials: FloatArray
     share: FloatArray
+    offset: FloatArray
+    difference: NDArray[np.bool_]
 
 
 def _pairs(counts: FloatArray, target: Target) -> _Pairs:
@@ -95,14 +106,21 @@ def _pairs(counts: FloatArray, target: Target) -> _Pairs:
         found = np.array(rate.fractions(counts))
         fractions.append(found[..., np.array(list(permutations(range(found.shape[-1]), 2))).T])
     hits, trials = np.moveaxis(np.concatenate(fractions, axis=-1), 2, 1)
-    # Shares are of ratios.
-    shares = target.rate.shares if target.comparison == "ratio" else [1.0] * len(fractions)
-    return _Pairs(hits, trials, np.repeat(shares, [found.shape[-1] for found in fractions]))
+    differs = [kind == "difference" for kind in target.kinds]
+    n_pairs = [found.shape[-1] for found in fractions]
+    about = (np.repeat(of, n_pairs) for of in (target.rate.shares, target.offsets, differs))
+    return _Pairs(hits, trials, *about)
 
 
-def _limits(pairs: _Pairs, target: Target, quantile: float) -> FloatArray:
-    trials, difference = np.maximum(pairs.trials, 1e-9), target.comparison == "difference"
-    return score_limit(pairs.hits, trials, difference=difference, quantile=quantile)
+def _limits(pairs: _Pairs, quantile: float) -> FloatArray:
+    """Give the score limit of each pair, as it is compared."""
+    limit = np.empty(pairs.hits.shape[1:])
+    for difference in (False, True):
+        of = pairs.difference == difference
+        if of.any():
+            hits, trials = pairs.hits[..., of], np.maximum(pairs.trials[..., of], 1e-9)
+            limit[:, of] = score_limit(hits, trials, difference=difference, quantile=quantile)
+    return limit
 
 
 def expected_bound(counts: ArrayLike, target: Target, delta: float) -> FloatArray:
@@ -115,7 +133,8 @@ def expected_bound(counts: ArrayLike, target: Target, delta: float) -> FloatArra
         for start in range(0, len(counts), at_once):
             block = slice(start, start + at_once)
             pairs = _pairs(counts[block], target)
-            limit = (_limits(pairs, target, quantile) / pairs.share).min(axis=1)
+            scaled = (_limits(pairs, quantile) + pairs.offset) / pairs.share
+            limit = scaled.min(axis=1)
             found[block] = np.where((pairs.trials > 0).all(axis=(0, 2)), limit, np.nan)
     return found.reshape(shape)
 
@@ -190,7 +209,7 @@ CHOSEN = 0.3
 
 
 def margin_of(confidence: float | None) -> float:
-    r"""Give the standard errors of the log ratio by which a confidence asks it to be above τ.
+    r"""Give the standard errors by which a confidence asks a value to be above its target.
 
     .. math:: \Phi^{-1}(\text{confidence}) + 0.3,
 
@@ -200,7 +219,7 @@ def margin_of(confidence: float | None) -> float:
     Parameters
     ----------
     confidence : float or None
-        About the probability with which the ratio in the population shall reach τ.
+        About the probability with which the value in the population shall reach the target.
 
     Examples
     --------
@@ -211,7 +230,7 @@ def margin_of(confidence: float | None) -> float:
     return 0.0 if confidence is None else float(ndtri(confidence)) + CHOSEN
 
 
-def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:
+def lower_ratio(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
     r"""Ratio of the groups' rates less a margin for chance.
 
     .. math:: \min_{j \ne i} \exp\Big(\log\frac{r_j}{r_i}
@@ -222,41 +241,51 @@ def lower_ratio(counts: ArrayLike, rate: AnyRate, margin: float) -> FloatArray:
     quotient). Of many rows it is :math:`r_j / r_i \cdot e^{-m \sigma}`, σ the standard error of the
     logarithm; of few, a rate of 3 in 3 is not certain, as a standard error of 0 would have it.
 
-    If several rates must all hold, the smallest counts, each over its share, at most 1. NaN
-    where a ratio is undefined, 0 where a group has no hit.
+    NaN where the ratio is undefined, 0 where a group has no hit.
 
     Parameters
     ----------
     counts : array-like of shape (..., n_groups, n_labels, n_labels)
         Weight per group × label × prediction.
-    rate : Rate or WorstRate
-        The rate, or several.
+    rate : Rate
+        The rate.
     margin : float
         The standard errors m.
     """
-    if not margin:
-        return rate.ratio(counts)
-    lower = [
-        _lower_of_one(counts, component, margin) / share
-        for component, share in zip(rate.components, rate.shares, strict=True)
-    ]
-    return np.minimum(np.min(lower, axis=0), 1.0)
-
-
-def _lower_of_one(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
-    """As :func:`lower_ratio`, of one rate."""
     ratio = rate.ratio(counts)
-    top, bottom = (np.moveaxis(v, -1, 0) for v in rate.fractions(counts))
-    low, high = wilson_interval(top, bottom, margin)
+    top, _, value, low, high = _with_limits(counts, rate, margin)
     lower = np.full(ratio.shape, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(top / bottom)
+        value = np.log(value)
         down, up = value - np.log(low), np.log(high) - value
         for j, i in permutations(range(len(value)), 2):
             pair = value[j] - value[i] - np.hypot(down[j], up[i])
             lower = np.fmin(lower, np.exp(pair))
     lower = np.where((top > 0).all(axis=0), np.minimum(lower, ratio), 0.0)
     return np.where(np.isnan(ratio), np.nan, lower)
+
+
+def lower_difference(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:
+    r"""Minus the largest difference of the groups' rates, less a margin for chance.
+
+    .. math:: \min_{j \ne i} \Big(r_j - r_i - \sqrt{(r_j - \ell_j)^2 + (h_i - r_i)^2}\Big)
+
+    over all ordered pairs of groups (Newcombe's interval); parameters as of :func:`lower_ratio`.
+    """
+    difference = rate.difference(counts)
+    *_, value, low, high = _with_limits(counts, rate, margin)
+    lower = 0.0 - difference
+    for j, i in permutations(range(len(value)), 2):
+        pair = value[j] - value[i] - np.hypot(value[j] - low[j], high[i] - value[i])
+        lower = np.minimum(lower, pair)
+    return np.asarray(lower)
+
+
+def _with_limits(counts: ArrayLike, rate: Rate, margin: float) -> tuple[FloatArray, ...]:
+    """Hits, trials, rates and Wilson's limits of each group."""
+    top, bottom = (np.moveaxis(v, -1, 0) for v in rate.fractions(counts))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return top, bottom, top / bottom, *wilson_interval(top, bottom, margin)
 
 
 class Bound(NamedTuple):
@@ -301,7 +330,7 @@ BOUNDS = {
     BOUND: Bound(exact_score_bound, expected_bound, 100, WORTH),
     FIRST_BOUND: Bound(_two_limits, _two_limits),
 }
-LOWER = {"ratio": lower_ratio}
+LOWER = {"ratio": lower_ratio, "difference": lower_difference}
 
 
 def exact_bound(counts: ArrayLike, target: Target, delta: float, name: str = BOUND) -> FloatArray:
@@ -310,5 +339,12 @@ def exact_bound(counts: ArrayLike, target: Target, delta: float, name: str = BOU
 
 
 def lower_value(counts: ArrayLike, target: Target, margin: float) -> FloatArray:
-    """Give a target's value less a margin for chance of ``margin`` standard errors."""
-    return LOWER[target.comparison](counts, target.rate, margin)
+    """Give a target's value less a margin for chance of ``margin`` standard errors.
+
+    If several rates must all hold, the smallest counts, each on the target's scale.
+    """
+    if not margin:
+        return target.value(counts)
+    pairs = zip(target.rate.components, target.kinds, strict=True)
+    lower = [LOWER[kind](counts, rate, margin) for rate, kind in pairs]
+    return np.asarray(target.scaled(lower).min(axis=0))

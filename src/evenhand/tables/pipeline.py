@@ -220,27 +220,27 @@ converged_, n_iter_, classes_, groups_, small_groups_
                     raise CellError("row_without_group", column=name, what=what, row=row)
         return {"sensitive_features": self.groups(X)[0]}
 
-    def at(self, tau: float) -> "FairPipeline":
+    def at(self, tau: Any = None, *, epsilon: Any = None) -> "FairPipeline":
         """Give the same fit at another target, without training and without data.
 
         Parameters
         ----------
-        tau : float
-            The new target.
+        tau, epsilon : float, optional
+            The new target, as of :meth:`evenhand.FairClassifier.at`.
 
         Returns
         -------
         FairPipeline
             A fitted pipeline; this one stays as it is.
         """
-        return self._ending_in(self.named_steps["classifier"].at(tau))
+        return self._ending_in(self.named_steps["classifier"].at(tau, epsilon=epsilon))
 
-    def averaged(self, tau: float | None = None) -> "FairPipeline":
+    def averaged(self, tau: Any = None, *, epsilon: Any = None) -> "FairPipeline":
         """Mix a few points at random, as :meth:`evenhand.FairClassifier.averaged` does.
 
         Parameters
         ----------
-        tau : float, optional
+        tau, epsilon : float, optional
             The target; that of the fit by default.
 
         Returns
@@ -248,7 +248,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
         FairPipeline
             A fitted pipeline that ends in an :class:`~evenhand.models.averaged.AveragedClassifier`.
         """
-        return self._ending_in(self.named_steps["classifier"].averaged(tau))
+        return self._ending_in(self.named_steps["classifier"].averaged(tau, epsilon=epsilon))
 
     def _ending_in(self, classifier: Any) -> "FairPipeline":
         other = copy(self)
