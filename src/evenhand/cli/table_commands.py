@@ -45,6 +45,7 @@ def audit(
             show_default="0.95, and the exit code is about the rows",
         ),
     ] = None,
+    attributes: opt.AttributesMode = opt.Attributes.crossed,
     weight: opt.Weight = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
@@ -67,13 +68,14 @@ def audit(
     """
     with plain_errors("Nothing was written."):
         from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS
-        from evenhand.workflow.audit import audit as audit_table
+        from evenhand.workflow.attributes import audit_attributes
 
-        summary = audit_table(
+        summary = audit_attributes(
             read_file(file, delimiter, encoding),
             label=label,
             prediction=prediction,
             sensitive=sensitive,
+            attributes=attributes.value,
             favourable=favourable,
             favourable_label=favourable_label,
             privileged=privileged,

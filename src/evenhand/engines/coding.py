@@ -187,8 +187,6 @@ def attribute_columns(values: Any, used: Any = None) -> pd.DataFrame | None:
         values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
     if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
         return None
-    if not values.columns.is_unique:
-        raise InputError("sensitive_twice", column=values.columns[values.columns.duplicated()][0])
     return values if used is None else values.iloc[used]
 
 

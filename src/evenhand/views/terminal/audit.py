@@ -22,7 +22,15 @@ from evenhand.workflow.labels import alike_warning
 
 
 def show_audit(report: dict[str, Any]) -> None:
-    """Show an audit: sizes, rates with intervals, ratios, the verdict."""
+    """Show an audit: sizes, rates with intervals, ratios, the verdict.
+
+    Of several attributes they are shown side by side, and then each by itself.
+    """
+    if "audits" in report:
+        _show_side_by_side(report)
+        for one in report["audits"]:
+            show_audit(one)
+        return
     screen, words = Screen(), words_of(report)
     names = [short(g, 30) for g in report["groups"]]
     what = report["prediction"] or report["label"]
@@ -65,6 +73,26 @@ def show_audit(report: dict[str, Any]) -> None:
     _say_missing_labels(screen, report)
     _say_opposite(screen, report)
     _say_verdict(screen, report, names)
+
+
+def _show_side_by_side(report: dict[str, Any]) -> None:
+    """Show each attribute's comparison in one table, and which is the worst."""
+    screen, words = Screen(), words_of(report)
+    table = Grid("groups by", "how many", words.name, "rule", "in the population")
+    for one in report["audits"]:
+        ratio = words.text(one["ratios"]["selection_rate"], report["tau"])
+        verdict = one["verdict"]
+        named = crossed(one["sensitive"])
+        table.row(named, len(one["groups"]), ratio, verdict["rule"], verdict["population"])
+    screen.print(table)
+    if report["worst"] is not None:
+        met = "met by every attribute" if report["passed"] else "not met by every attribute"
+        rule = words.rule(report["tau"])
+        style = "green" if report["passed"] else "red"
+        worst = short(report["worst"])
+        screen.say(
+            f"{rule} is {met}; the worst groups are by {worst}.".capitalize(), f"bold {style}"
+        )
 
 
 def _show_rates(screen: Screen, report: dict[str, Any], names: list[str]) -> str:
