@@ -91,7 +91,7 @@ def fit(X, y, z, **kwargs):
 
 
 def frontier_counts(model, X, y, z):
-    point = model.answers_.choose(model.tau).point
+    point = model.answers_.choose(model.target_.level).point
     _, counts = group_counts(y, model.predict(X), sensitive_features=z, pos_label=model.classes_[1])
     return point.counts, counts
 

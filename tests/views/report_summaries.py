@@ -6,9 +6,7 @@ import numpy as np
 from helpers import fair
 
 import evenhand
-from evenhand.core.targets import COMPARISONS
 from evenhand.frontier.held_out import count_points
-from evenhand.views.targets import TARGET_WORDS, TargetWords
 from evenhand.workflow.summary import target_of
 
 
@@ -39,7 +37,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
     cell = codes * len(classes) + np.searchsorted(classes, y)
     iterates = model.trajectory_.iterates
     seen = count_points(front, iterates, X, None, cell, None, n_groups + small)
-    chosen = answers.find(float(np.max(model.tau)))
+    chosen = answers.find(model.target_.level)
     kept = spread(len(front), most, chosen)
     points = [
         {
@@ -70,7 +68,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             "favourable": [str(classes[-1])],
             "sensitive": sensitive,
             "notions": [model.notion] if isinstance(model.notion, str) else list(model.notion),
-            "taus": np.atleast_1d(model.tau).tolist(),
+            "taus": [model.target_.level],
             "confidence": model.confidence,
             "selection": model.selection,
             "delta": model.delta if model.confidence == "certified" else None,
@@ -92,7 +90,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
         ],
         "points": points,
         "chosen": None if chosen is None else int(np.flatnonzero(kept == chosen)[0]),
-        "tau": float(np.max(model.tau)),
+        "tau": model.target_.level,
         "plain": {
             "counts": {
                 "train": _plain_train(frame, front),
@@ -260,33 +258,8 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
     }
 
 
-# A comparison that the library does not have yet: its values and its words.
-DIFFERENCE = TargetWords(
-    name="difference",
-    symbol="ε",
-    parity=0.0,
-    missed="above",
-    passed="below",
-    better="less",
-    worse="more",
-    between="of the largest and the smallest",
-    meaning="the highest group's rate less the lowest group's",
-    demand=lambda level: f"at most {-level:g} apart",
-    rule=lambda level: f"a difference of {-level:g}",
-    floor=lambda highest: (highest, 1.0),
-    levels=(-0.3, -0.2, -0.15, -0.1, -0.05, 0.0),
-    sign=-1.0,
-)
-
-
-def add_difference(monkeypatch):
-    """Let groups be compared by the difference of their rates."""
-    monkeypatch.setitem(COMPARISONS, "difference", lambda rate, c: -rate.difference(c))
-    monkeypatch.setitem(TARGET_WORDS, "difference", DIFFERENCE)
-
-
 def by_difference(level=-0.1, **made):
-    """Summary of a choice by the difference of the rates; call ``add_difference`` before."""
+    """Summary of a choice by the difference of the rates."""
     summary = made_up(**made) | {"comparison": "difference", "tau": level}
     target, n = target_of(summary), len(summary["groups"])
     for point in summary["points"]:

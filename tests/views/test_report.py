@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from helpers import REGIMES, Page
-from report_summaries import add_difference, adult_fit, by_difference, made_up, of_fit
+from report_summaries import adult_fit, by_difference, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
@@ -628,7 +628,6 @@ class TestAnotherComparison:
     """A page and a screen of a difference need its words and nothing else."""
 
     def test_the_page_judges_and_writes_it(self, monkeypatch):
-        add_difference(monkeypatch)
         summary = by_difference(-0.1)
         model = page_data(clean(summary))
         counts = np.array(summary["saved"]["counts"]["test"])
@@ -656,7 +655,6 @@ class TestAnotherComparison:
         assert "τ" not in text
 
     def test_the_terminal_judges_and_writes_it(self, monkeypatch, capsys):
-        add_difference(monkeypatch)
         summary = by_difference(-0.1)
         # 20 points apart on the test rows.
         summary["saved"]["counts"]["test"] = [[[50, 50], [0, 0]], [[70, 30], [0, 0]]]

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from report_summaries import add_difference, by_difference, made_up
+from report_summaries import by_difference, made_up
 
 from evenhand.views.report import render
 from evenhand.views.report.figures import page_data
@@ -112,7 +112,6 @@ SET = """(tau) => {
 
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_the_page_computes_what_python_computes(visit, name, monkeypatch):
-    add_difference(monkeypatch)
     summary = SUMMARIES[name]()
     model = page_data(clean(summary))
     page = visit(summary)

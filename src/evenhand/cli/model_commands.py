@@ -18,8 +18,9 @@ from evenhand.core.errors import InputError, sentences
 
 # What of a summary is about its frontier.
 ABOUT_FRONTIER = (
-    *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "rate", "groups"),
-    *("labels", "parts", "points", "chosen", "saved", "unlabelled", "all_rows", "not_compared"),
+    *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "comparison"),
+    *("rate", "groups", "labels", "parts", "points", "chosen", "saved", "unlabelled"),
+    *("all_rows", "not_compared"),
 )
 
 
@@ -66,33 +67,38 @@ def _draw(model: Any, path: Path) -> None:
 @command("evenhand pick loans.model --tau 0.9 -o loans-90.model")
 def pick(
     model: opt.ModelFile,
+    out: opt.Out,
     tau: Annotated[
-        list[float],
+        list[float] | None,
         typer.Option(
             help="The new target; of several notions the strictest gets it, and the targets of the "
             "others stay in proportion."
         ),
-    ],
-    out: opt.Out,
+    ] = None,
+    epsilon: opt.Epsilon = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Move a saved model to another target along its frontier, without training and without data.
 
-    Exit code 2 if no point reaches --tau; the fairest is written then.
+    Exit code 2 if no point reaches the target; the fairest is written then.
     """
     with plain_errors():
         from evenhand.persist import model_file as persist
+        from evenhand.workflow.counting import facing_facts
         from evenhand.workflow.summary import earlier_taus, summarise
 
         check_writable(out)
-        if len(tau) > 1:
+        if tau and len(tau) > 1:
             raise InputError("repeated_target", n=len(tau))
         saved = load(model, whole=True)
-        goal = opt.parse_target(tau[0])
+        goal = opt.parse_target(tau[0]) if tau else None
+        apart = None if epsilon is None else opt.parse_difference(epsilon)
         steps = f"{saved.facts['command']}\n{command_line()}".strip()
-        history = {"command": steps, "earlier_taus": earlier_taus(saved, goal)}
         with caught_warnings() as caught:
-            moved = persist.SavedModel(saved.model.at(goal), {**saved.facts, **history})
+            found = saved.model.at(goal, epsilon=apart)
+        history = {"command": steps, "earlier_taus": earlier_taus(saved, found[-1].target_)}
+        facts = facing_facts(saved.facts, saved.model[-1].fitted_, found[-1].fitted_)
+        moved = persist.SavedModel(found, facts | history)
         summary = summarise(moved, spell)
         persist.save_model(moved.model, out, facts=moved.facts)
     notes = sentences(caught, spell)

@@ -1,5 +1,6 @@
 """Options that several commands share, and how their text is read."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -116,10 +117,24 @@ KeepNa = Annotated[
 
 # Those of train alone.
 Taus = Annotated[
-    list[float] | None,
+    list[str] | None,
     typer.Option(
-        help="Least ratio of the groups' rates; one, or one for each --notion.", show_default="0.8"
+        metavar="FLOAT",
+        help="Least ratio of the groups' rates; one, or one for each --notion, none for a notion "
+        "that has no ratio to reach.",
+        show_default="0.8, unless --epsilon is given",
     ),
+]
+Epsilons = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FLOAT",
+        help="Largest difference between the groups' rates, as --tau; with both, both must hold.",
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(help="Largest difference between the groups' rates, in place of --tau."),
 ]
 Notions = Annotated[
     list[str] | None,
@@ -244,6 +259,27 @@ def parse_target(tau: float) -> float:
     if not 0 < tau <= 1:
         raise InputError("bad_target", value=tau)
     return tau
+
+
+def parse_difference(epsilon: float) -> float:
+    """Refuse a target that is no difference."""
+    if not 0 <= epsilon < 1:
+        raise InputError("bad_difference", value=epsilon)
+    return epsilon
+
+
+def parse_targets(texts: list[str] | None, option: str, parse: Callable[[float], float]) -> Any:
+    """Read one target, or one for each notion, from numbers or none."""
+    found: list[float | None] = []
+    for text in texts or []:
+        try:
+            found.append(None if text == "none" else parse(float(text)))
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            message = f"{text!r} is not a number."
+            raise typer.BadParameter(message, param_hint=f"'{option}'") from None
+    return found[0] if len(found) == 1 else found or None
 
 
 def parse_bins(texts: list[str] | None) -> Any:

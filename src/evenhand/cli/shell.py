@@ -189,7 +189,10 @@ def show(as_json: bool, document: Any, screen: Callable[[Any], object]) -> None:
     """Print a document as JSON, or what ``screen`` prints with :mod:`evenhand.views.terminal`."""
     with printed():
         if as_json:
-            typer.echo(document if isinstance(document, str) else json.dumps(document))
+            from evenhand.workflow.summary import as_read
+
+            read = document if isinstance(document, str) else json.dumps(as_read(document))
+            typer.echo(read)
         else:
             from evenhand.views import terminal
 

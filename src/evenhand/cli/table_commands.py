@@ -10,7 +10,7 @@ from evenhand.cli import options as opt
 from evenhand.cli.files import check_writable, read_file, write_table
 from evenhand.cli.shell import command, finish, plain_errors, printed, show
 from evenhand.cli.wording import spell
-from evenhand.core.errors import InputError
+from evenhand.core.errors import InputError, Parameter
 
 
 @command(
@@ -37,7 +37,11 @@ def audit(
             help="Group: how the rates of the others compare with its rate is shown as well."
         ),
     ] = None,
-    tau: Annotated[float, typer.Option(help="Least ratio; 0.8 is the four-fifths rule.")] = 0.8,
+    tau: Annotated[
+        float | None,
+        typer.Option(help="Least ratio; 0.8 is the four-fifths rule.", show_default="0.8"),
+    ] = None,
+    epsilon: opt.Epsilon = None,
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -64,12 +68,18 @@ def audit(
     together. The verdicts are about the smallest selection rate over the largest. Exit code 2 if
     that ratio is below --tau, or cannot be judged. With --confidence 0.95 the exit code says what
     these rows prove of the population they were drawn from: 0 the ratio is at least --tau, 2 it is
-    below, 3 that cannot be told from these rows.
+    below, 3 that cannot be told from these rows. With --epsilon differences between the largest and
+    the smallest rate take the place of ratios; they must be at most as large.
     """
     with plain_errors("Nothing was written."):
         from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS
         from evenhand.workflow.attributes import audit_attributes
 
+        if None not in (tau, epsilon):
+            raise InputError("one_comparison", tau=Parameter("tau"), epsilon=Parameter("epsilon"))
+        goal = opt.parse_target(0.8 if tau is None else tau)
+        if epsilon is not None:
+            goal = 0.0 - opt.parse_difference(epsilon)
         summary = audit_attributes(
             read_file(file, delimiter, encoding),
             label=label,
@@ -84,7 +94,8 @@ def audit(
             bins=opt.parse_bins(bins),
             na=na,
             keep_na=keep_na or [],
-            tau=opt.parse_target(tau),
+            tau=goal,
+            comparison="ratio" if epsilon is None else "difference",
             min_group_size=min_group_size,
             confidence=CONFIDENCE if confidence is None else confidence,
         )

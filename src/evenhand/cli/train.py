@@ -46,6 +46,7 @@ def train(
     label: opt.LabelOrNone = None,
     sensitive: opt.SensitiveOrNone = None,
     tau: opt.Taus = None,
+    epsilon: opt.Epsilons = None,
     notion: opt.Notions = None,
     favourable: opt.Favourable = None,
     test: opt.TestFile = None,
@@ -80,8 +81,8 @@ def train(
     """Train a fair classifier on a table and write it, with a report, to files.
 
     A part of the table is held back as a test. The screen shows what was found in the columns and
-    the chosen point beside plain logistic regression. Exit code 2 if --tau was not reached where
-    the point was chosen; the model is written all the same.
+    the chosen point beside plain logistic regression. Exit code 2 if the target was not reached
+    where the point was chosen; the model is written all the same.
 
     With --dask FILE is a Parquet file, a folder of them or a quoted pattern, and the rows stay with
     Dask's workers.
@@ -95,7 +96,8 @@ def train(
         roles = _roles(file, demo, dask, label, sensitive, favourable)
         source = file, demo, delimiter, encoding
         table = _table(*source) if dask is None else _chunks(out, test, *source)
-        taus = [opt.parse_target(t) for t in tau or [0.8]]
+        taus = opt.parse_targets(tau, "--tau", opt.parse_target)
+        epsilons = opt.parse_targets(epsilon, "--epsilon", opt.parse_difference)
         notions = notion or ["statistical_parity"]
         early: list[str] = []
 
@@ -122,7 +124,8 @@ def train(
                 keep_na=keep_na or [],
                 command=command_line(),
                 seed=seed,
-                tau=taus[0] if len(taus) == 1 else taus,
+                tau=taus,
+                epsilon=epsilons,
                 notion=notions[0] if len(notions) == 1 else notions,
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,

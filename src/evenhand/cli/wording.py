@@ -8,18 +8,9 @@ from evenhand.core.errors import Message, Parameter
 
 # Parameters of the library that are options of the same name, and those that have another one.
 NAMES = (
-    *(
-        "attributes",
-        "bins",
-        "confidence",
-        "delimiter",
-        "delta",
-        "demo",
-        "encoding",
-        "exclude",
-        "favourable",
-    ),
-    *("favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
+    *("attributes", "bins", "confidence", "delimiter", "delta", "demo", "encoding", "epsilon"),
+    *("exclude", "favourable", "favourable_label", "group_cuts", "jobs", "keep_na", "label"),
+    "min_group_size",
     *("missing_groups", "na", "notion", "person", "prediction", "privileged", "seed", "selection"),
     *("sensitive", "sensitive_inputs", "splits", "survey_weights", "tau", "test_size", "weight"),
 )

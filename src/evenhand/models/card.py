@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from evenhand.core.targets import READ
+
 __all__ = ["ShowsSummary", "summary_html"]
 
 WIDTH, HEIGHT, MARGIN = 280, 120, 14
@@ -46,13 +48,14 @@ def _picture(model: Any) -> str:
     if not len(front):
         return ""
     rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
+    parity, level = model.target_.worst + 1, model.target_.level
     # The last improvement of the rate may cost all accuracy; it is left out unless it was chosen.
-    shown = accuracy[(rate <= 0.995) | (np.arange(len(rate)) == len(rate) - 1)]
+    shown = accuracy[(rate <= parity - 0.005) | (np.arange(len(rate)) == len(rate) - 1)]
     low, high = float(shown.min()), float(accuracy.max())
-    left = min(float(np.nanmin(rate)), float(np.max(model.tau)))
+    left = min(float(np.nanmin(rate)), level)
 
     def place(r: float, a: float) -> tuple[float, float]:
-        x = MARGIN + (WIDTH - 2 * MARGIN) * (r - left) / max(1 - left, 1e-9)
+        x = MARGIN + (WIDTH - 2 * MARGIN) * (r - left) / max(parity - left, 1e-9)
         share = max(a - low, 0.0) / max(high - low, 1e-9)
         y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share
         return round(x, 1), round(y, 1)
@@ -60,31 +63,33 @@ def _picture(model: Any) -> str:
     steps = [place(r, a) for r, a in zip(front.rate, front.accuracy, strict=True)]
     # A point answers every target down to the rate of the point before it.
     line = f"M{MARGIN},{steps[0][1]}" + "".join(f"V{y}H{x}" for x, y in steps)
-    target = place(float(np.max(model.tau)), low)[0]
+    target = place(level, low)[0]
     x, y = place(point.rate if point.rate == point.rate else left, point.accuracy)
-    fill = "#c8501e" if point.feasible else "none"
+    fill, name = "#c8501e" if point.feasible else "none", READ[model.target_.comparison][0]
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="frontier: accuracy from {high:.3f} to {low:.3f} as the rate rises to 1">'
+        f'aria-label="frontier: accuracy from {high:.3f} to {low:.3f} as the {name} goes to '
+        f'{parity:g}">'
         f'<line x1="{target}" x2="{target}" y1="{MARGIN / 2}" y2="{HEIGHT - MARGIN}" '
         'stroke="currentColor" stroke-dasharray="3 3" opacity=".5"/>'
         f'<path d="{line}" fill="none" stroke="#2f7fb8" stroke-width="2"/>'
         f'<circle cx="{x}" cy="{y}" r="4.5" fill="{fill}" stroke="#c8501e" stroke-width="2"/>'
         f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 1}" font-size="10" text-anchor="end" '
-        'fill="currentColor" opacity=".7">rate → 1</text>'
+        f'fill="currentColor" opacity=".7">{name} → {parity:g}</text>'
         f'<text x="{MARGIN}" y="10" font-size="10" fill="currentColor" opacity=".7">accuracy ↑'
         "</text></svg>"
     )
 
 
 def _targets(model: Any) -> list[str]:
-    """Each notion with its target, in words; notions of one target together."""
-    notions = [model.notion] if isinstance(model.notion, str) else list(model.notion)
-    taus = np.broadcast_to(model.tau, (len(notions),)).tolist()
-    words = [notion.replace("_", " ") for notion in notions]
-    if len(set(taus)) == 1:
-        return [f"τ = {taus[0]:g}, {' and '.join(words)}"]
-    return [f"τ = {tau:.4g}, {word}" for tau, word in zip(taus, words, strict=True)]
+    """Each rate's comparison with its target, in words; those of one target together."""
+    target, notions = model.target_, np.atleast_1d(model.notion).tolist()
+    words = " and ".join(notion.replace("_", " ") for notion in notions)
+    if target.comparison != "mixed" and len({level for _, level in target.demands}) == 1:
+        return [f"{target}, {words}"]
+    signs = {"ratio": "τ", "difference": "ε"}
+    goals = zip(target.demands, target.kinds, strict=True)
+    return [f"{signs[kind]} = {level:.4g}, {name}" for (name, level), kind in goals]
 
 
 def _sure(fitted: Any, model: Any) -> str:
@@ -97,8 +102,9 @@ def _sure(fitted: Any, model: Any) -> str:
     sure = f" with a confidence of about {fitted.fitted_.confidence:g}"
     if model.feasible_ or not np.isfinite(fitted.rate_bound_):
         return sure
-    target = fitted.fitted_.target.at(np.max(model.tau))
-    return f"{sure}: {target.text(fitted.rate_bound_)} or more can be relied on"
+    target = fitted.target_
+    more = "more" if target.comparison == "ratio" else "less"
+    return f"{sure}: {target.text(fitted.rate_bound_)} or {more} can be relied on"
 
 
 def summary_html(estimator: Any) -> str:
@@ -121,9 +127,11 @@ def summary_html(estimator: Any) -> str:
     mark, words = ("✓", "reached") if model.feasible_ else ("✗", "NOT reached")
     inner = getattr(model, "classifier_", model)
     targets = _targets(model)
-    rate = model.frontier_.rate_name if isinstance(model.notion, str) else "worst ratio"
+    target = inner.target_
+    name = READ[target.comparison][0]
+    worst = "worst ratio" if target.comparison == "ratio" else f"largest {name}"
+    rate = model.frontier_.rate_name if isinstance(model.notion, str) else worst
     known = model.rate_ == model.rate_
-    target = inner.fitted_.target.at(np.max(model.tau))
     shown = target.text(model.rate_) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     labels = inner.fitted_.favourable

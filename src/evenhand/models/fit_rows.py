@@ -159,7 +159,7 @@ def _refuse_text(estimator: Any, settings: Settings, X: Any, sensitive_features:
     if groups not in getattr(X, "columns", ()):
         table += f".assign(**{{{groups!r}: sensitive_features}})"
     own, usual = (e.get_params(deep=False) for e in (estimator, type(estimator)()))
-    changed = [k for k in own if k == "tau" or repr(own[k]) != repr(usual[k])]
+    changed = [k for k in own if repr(own[k]) != repr(usual[k])]
     params = [f"{k}={own[k]!r}" for k in changed if k != "sensitive_features"]
     refuse_text(
         X,

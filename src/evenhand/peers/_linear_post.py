@@ -64,6 +64,8 @@ class LinearPost(TargetPeer, GroupPeer):
     notion : str, default="statistical_parity"
         Also ``"equal_opportunity"``, ``"predictive_equality"`` or ``"equalized_odds"``.
     tau
+    epsilon : float, optional
+        Largest difference between the groups' rates, in place of ``tau``.
     aware : bool, default=False
         Whether the group is an input, and needed to predict.
     estimator : estimator, optional
@@ -104,6 +106,7 @@ class LinearPost(TargetPeer, GroupPeer):
     notion: str = "statistical_parity"
     _: KW_ONLY
     tau: float = 0.8
+    epsilon: float | None = None
     aware: bool = False
     estimator: Any = None
     n_folds: int | None = 5
@@ -117,7 +120,10 @@ class LinearPost(TargetPeer, GroupPeer):
 
     @property
     def _target(self) -> Target:
-        return Target(NOTIONS[self.notion](len(self.groups_)).rate, float(self.tau))
+        rate = NOTIONS[self.notion](2).rate
+        if self.epsilon is not None:
+            return Target(rate, 0.0 - self.epsilon, "difference")
+        return Target(rate, float(self.tau))
 
     def _train(self, rows: CodedRows) -> None:
         if self.aware:
@@ -153,19 +159,21 @@ class LinearPost(TargetPeer, GroupPeer):
         rows, gain, a = self._rows, self._gain(self._joint), self._members(self._joint)
         weight = np.ones(len(gain)) if rows.weight is None else rows.weight
         means = np.einsum("i,irj->rj", weight, a).clip(1e-300) / weight.sum()
-        solve = one_multiplier if a.shape[1:] == (1, 2) else solve_program
+        target = self._target
+        solve: Any = one_multiplier if a.shape[1:] == (1, 2) else solve_program
+        solve = solve if target.comparison == "ratio" else solve_differences
         k, self.rate_, self.feasible_ = len(self.groups_), np.nan, False
-        for level in np.linspace(self.tau, 1.0, LEVELS):
+        for level in np.linspace(target.level, target.worst + 1, LEVELS):
             psi = solve(gain, a / means, weight, float(level))
             answer = gain + np.einsum("irj,rj->i", a / means, psi) > 0
             cell = (rows.z * 2 + rows.y) * 2 + answer
             counts = np.bincount(cell, weights=weight, minlength=4 * k).reshape(k, 2, 2)
-            rate = float(self._target.value(counts))
+            rate = float(target.value(counts))
             if np.isnan(self.rate_) or rate > self.rate_:
                 # In units of the members themselves, so that rows to come need no means.
                 self.rate_, self.multipliers_ = rate, psi / means
                 self.accuracy_ = float(overall_accuracy(counts))
-            if self._target.reached(rate):
+            if target.reached(rate):
                 self.feasible_ = True
                 break
 
@@ -217,6 +225,19 @@ def solve_program(
     gain: FloatArray, share: FloatArray, weight: FloatArray, tau: float
 ) -> FloatArray:
     """Multipliers of any rates of any groups, as :func:`one_multiplier` gives them."""
+    return _solve(gain, share, weight, tau, 0.0)
+
+
+def solve_differences(
+    gain: FloatArray, share: FloatArray, weight: FloatArray, level: float
+) -> FloatArray:
+    """Multipliers of any rates of any groups that may be as far apart as minus the level."""
+    return _solve(gain, share, weight, 1.0, -level)
+
+
+def _solve(
+    gain: FloatArray, share: FloatArray, weight: FloatArray, tau: float, apart: float
+) -> FloatArray:
     n, n_rates, n_groups = share.shape
     weight = weight / weight.sum()
     rates = (share.reshape(n, -1) * weight[:, None]).T
@@ -224,7 +245,7 @@ def solve_program(
     program = linprog(
         -np.append(weight * gain, np.zeros(n_rates)),
         A_ub=np.block([[-rates, tau * most], [rates, -most]]),
-        b_ub=np.zeros(2 * len(rates)),
+        b_ub=np.repeat([apart, 0.0], len(rates)),
         bounds=(0, 1),
         method="highs",
     )

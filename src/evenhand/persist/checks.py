@@ -457,7 +457,8 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     check_fields(facts, FACTS)
     check_value("versions", list(facts["versions"].values()), TEXTS)
     for tau in facts.get("earlier_taus", []):
-        check_array("earlier_taus", tau, (), 1.0)
+        check_value("earlier_taus", tau, float)
+        check_array("earlier_taus", abs(tau), (), 1.0)
     if facts.get("weight") is not None:
         check_value("weight", facts["weight"], str)
     for dropped in facts["rows_dropped"]:
@@ -484,6 +485,12 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
         check_array("plain.best_cut.cut", best["cut"], ())
     for part in ("train", *(["test"] if "test_counts" in facts else [])):
         _check_part(part, facts, classifier)
+        name, counts = f"{part}_counts", classifier.frontier_.last.counts
+        if "other" in facts:
+            check_value("other", facts["other"], dict)
+            other = np.asarray(facts["other"][name])
+            _check_counts(name, facts["other"][name], (len(other), *counts.shape))
+            _check_rows(name, other.astype(float), np.array(facts[name][-1]).sum(axis=-1))
 
 
 def _check_unlabelled(facts: Mapping[str, Any], classifier: FairClassifier) -> None:

@@ -65,6 +65,8 @@ def exact_score_bound(counts: ArrayLike, target: Target, delta: float) -> FloatA
         for n in np.argsort((limit[i] + pairs.offset) / pairs.share):
             share, offset, difference = (of[n] for of in pairs[2:])
             most = least * share - offset
+            if not difference and most <= 0:
+                continue  # no ratio is less
             if not difference and not pairs.hits[0, i, n]:
                 least = min(least, offset / share)
                 if least <= target.worst:

@@ -23,10 +23,9 @@ and the interval ends at 1.
 
 Of R rates that must all hold v is the smallest over its share, and m is R K (K - 1). Of differences
 :math:`v = \min_{j \ne k} p_j - p_k`; 0 takes the place of 1, and :math:`-L_{kj}` that of
-:math:`1 / L_{kj}`.
+:math:`1 / L_{kj}`. Of mixed targets each rate has its own, brought to the target's scale.
 """
 
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -51,16 +50,7 @@ def lower_end(target: Target, counts: ArrayLike, error: float) -> float:
 
     NaN where a group's rate is undefined.
     """
-    if target.comparison == "ratio":
-        return float(exact_bound(counts, target, error))
-    bounds = [PARITY[target.comparison]]
-    for rate in target.rate.components:
-        seen = np.transpose(rate.fractions(counts)).tolist()
-        bounds += [
-            lower_bound((a, c), (b, d), error, target.comparison)
-            for (a, b), (c, d) in permutations(seen, 2)
-        ]
-    return float(np.min(bounds))
+    return float(exact_bound(counts, target, error))
 
 
 def upper_end(target: Target, counts: ArrayLike, error: float, *, less: int = 0) -> float:
@@ -69,25 +59,28 @@ def upper_end(target: Target, counts: ArrayLike, error: float, *, less: int = 0)
     ``less`` is by how many the number of pairs, by which the error is divided, is lowered if there
     are two of them.
     """
-    difference, parts = target.comparison == "difference", target.rate.components
-    sizes = [len(rate.fractions(counts)[1]) for rate in parts]
+    sizes = [len(rate.fractions(counts)[1]) for rate in target.rate.components]
     error /= (n := max(sum(size * (size - 1) for size in sizes), 1)) - less * (n == 2)
-    found = []
-    for rate, share in zip(parts, target.rate.shares, strict=True):
+    found, parity, quantile = [], target.worst + 1, -float(ndtri(error))
+    scales = zip(target.kinds, target.offsets, target.rate.shares, strict=True)
+    for rate, (kind, offset, share) in zip(target.rate.components, scales, strict=True):
         top, bottom = rate.fractions(counts)
         if not bottom.all():
             return float("nan")
         j, k = np.nonzero(~np.eye(len(bottom), dtype=bool))
-        seen, scale = [(of[j], of[k]) for of in (top, bottom)], 1.0 if difference else share
-        limits = scale * score_limit(*seen, difference=difference, quantile=-float(ndtri(error)))
-        i = int(np.argmax(limits))
-        found.append((limits[i], scale, [(int(a[i]), int(b[i])) for a, b in seen]))
+        seen, difference = [(of[j], of[k]) for of in (top, bottom)], kind == "difference"
+        limits = score_limit(*seen, difference=difference, quantile=quantile)
+        with np.errstate(divide="ignore"):
+            ends = ((0.0 - limits if difference else 1 / limits) + offset) / share
+        i = int(np.argmin(ends))
+        pair = [(int(a[i]), int(b[i])) for a, b in seen]
+        found.append((float(ends[i]), pair, kind, offset, share))
     # Only the pair that stands out the most is looked at: leaving others out keeps the end valid.
-    _, scale, (hits, trials) = max(found)
-    bound = scale * lower_bound(hits, trials, error, target.comparison)
+    _, (hits, trials), kind, offset, share = min(found)
+    bound = lower_bound(hits, trials, error, kind)
     if bound <= 0:
-        return PARITY[target.comparison]
-    return -bound if difference else min(1 / bound, 1.0)
+        return parity
+    return min(((-bound if kind == "difference" else 1 / bound) + offset) / share, parity)
 
 
 def population_ends(
@@ -109,7 +102,7 @@ def population_ends(
     tuple of (float, float)
         None each, of a value that is not defined among the rows.
     """
-    if target.comparison not in PARITY or not np.isfinite(target.value(counts)):
+    if not np.isfinite(target.value(counts)):
         return None, None
     error = round(1 - confidence, 12)
     return lower_end(target, counts, error), upper_end(target, counts, error)

@@ -103,6 +103,8 @@ def _share_of_highest(level: float) -> str:
     return f"the lowest at least {share} of the highest"
 
 
+LEVELS_APART = (-0.3, -0.2, -0.15, -0.1, -0.07, -0.05, -0.03, -0.02, -0.01, 0.0)
+
 TARGET_WORDS = {
     "ratio": TargetWords(
         name="ratio",
@@ -119,7 +121,41 @@ TARGET_WORDS = {
         rule=lambda level: "the four-fifths rule" if level == 0.8 else f"a ratio of {level:g}",
         floor=lambda highest: (0.0, highest),
         levels=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0),
-    )
+    ),
+    "difference": TargetWords(
+        name="difference",
+        symbol="ε",
+        parity=0.0,
+        missed="above",
+        passed="below",
+        better="less",
+        worse="more",
+        between="of the largest and the smallest",
+        meaning="the highest group's rate less the lowest group's; 0 means all groups have the "
+        "same rate",
+        demand=lambda level: f"at most {-level:g} apart",
+        rule=lambda level: f"a difference of at most {-level:g}",
+        floor=lambda highest: (highest, 1.0),
+        levels=LEVELS_APART,
+        sign=-1.0,
+    ),
+    "mixed": TargetWords(
+        name="shortfall",
+        symbol="shortfall",
+        parity=0.0,
+        missed="above",
+        passed="below",
+        better="less",
+        worse="more",
+        between="of the worst target",
+        meaning="the largest of what the ratios lack of 1 and the differences, each in units of "
+        "what its target allows over the strictest; 0 means all groups have the same rates",
+        demand=lambda level: f"with a shortfall of at most {-level:g}",
+        rule=lambda level: f"a shortfall of at most {-level:g}",
+        floor=lambda highest: (0.0, 0.0),  # its rates have their own
+        levels=LEVELS_APART,
+        sign=-1.0,
+    ),
 }
 
 

@@ -79,7 +79,8 @@ def audit(
     missing_groups, bins, weight, na, keep_na
         As of :class:`~evenhand.workflow.settings.TrainSettings`.
     tau : float, default=0.8
-        What the ratio is held against; 0.8 is the four-fifths rule.
+        What the ratio is held against; 0.8 is the four-fifths rule. Of differences, minus the
+        largest that will do.
     min_group_size : int, default=30
         Of more than two groups those of fewer rows of the table that have an answer are listed and
         not compared; nor, in rates that need a label, those of fewer rows that have one.

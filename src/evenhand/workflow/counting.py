@@ -21,6 +21,7 @@ from evenhand.frontier.held_out import count_cuts, count_rows
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.inputs import code_known_groups
+from evenhand.models.training import Fit
 from evenhand.persist.model_file import SavedModel
 from evenhand.tables.encoder import as_names
 from evenhand.tables.pipeline import FairPipeline
@@ -87,12 +88,27 @@ def rows_in_memory(
 
 
 def add_answers(facts: dict[str, Any], part: str, model: FairClassifier, rows: Rows) -> None:
-    """Write down what every point that answers some target predicts for the rows of a part."""
-    answers = model.answers_
-    facts["answers"] = len(answers)
-    points = answers.points.take(answers.index)
-    counts = count_rows(points, model.trajectory_.iterates, rows, model.fitted_.n_groups_all)
-    facts[f"{part}_counts"] = counts.tolist()
+    """Write down what every point that answers some target predicts for the rows of a part.
+
+    ``other`` has the same of the points for the other comparison, if the fit has them.
+    """
+    fit = model.fitted_
+    sides = [(facts, fit.answers)]
+    if fit.other is not None:
+        sides.append((facts.setdefault("other", {}), fit.facing(fit.other.target).answers))
+    for written, answers in sides:
+        written["answers"] = len(answers)
+        points = answers.points.take(answers.index)
+        counts = count_rows(points, fit.trajectory.iterates, rows, fit.n_groups_all)
+        written[f"{part}_counts"] = counts.tolist()
+
+
+def facing_facts(facts: Mapping[str, Any], before: Fit, now: Fit) -> dict[str, Any]:
+    """Give the facts of a model that was moved, to the other comparison or not."""
+    other = facts.get("other")
+    if other is None or now.target.comparison == before.target.comparison:
+        return dict(facts)
+    return {**facts, **other, "other": {name: facts[name] for name in other}}
 
 
 def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
-from evenhand.core.rates import AnyRate, Partition, Rate, WorstRate
-from evenhand.core.targets import Target
+from evenhand.core.rates import Partition, Rate, WorstRate
+from evenhand.core.targets import READ, Target
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
@@ -40,7 +40,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     pipeline, facts = saved.model, saved.facts
     model: Any = pipeline[-1]
     parts = [part for part in ("train", "test") if facts.get(f"{part}_counts") is not None]
-    points, chosen = _points(model, facts, parts), model.answers_.find(float(np.max(model.tau)))
+    points, chosen = _points(model, facts, parts), model.answers_.find(model.target_.level)
     # Behind the answers stand the counts of the last iterate, which is kept if there are none.
     place = -1 if chosen is None else chosen
     use = group_use(pipeline)
@@ -62,7 +62,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
-        "rate": _rate(model.fitted_.rate),
+        "rate": _rate(model.target_),
         "groups": [str(g) for g in model.groups_.tolist()],
         "labels": [str(v) for v in model.fitted_.labels.tolist()],
         "parts": [
@@ -79,8 +79,8 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "source": model.point_.source,
             "counts": _counts(facts, parts, place),
         },
-        "tau": float(np.max(model.tau)),
-        "comparison": model.fitted_.target.comparison,
+        "tau": model.target_.level,
+        "comparison": model.target_.comparison,
         "plain": {
             "counts": facts["plain"]["counts"],
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
@@ -127,21 +127,19 @@ def _worst_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     Empty where the groups are not by attribute.
     """
-    n, found = len(summary["groups"]), []
+    n, target, found = len(summary["groups"]), target_of(summary), []
     for part in summary["parts"]:
-        targets = target_of(summary).components
         counts = np.asarray(summary["saved"]["counts"][part["key"]], dtype=float)[:n]
-        known = [
-            (float(target.value(counts)) / target.level, target)
-            for target in targets
-            if target.rate.components[0].by is not None
-        ]
-        known = [(value, target) for value, target in known if value == value]
-        if known:
-            value, target = min(known, key=lambda one: one[0])
-            (rate,) = target.rate.components
-            about = {"attribute": rate.by.name if rate.by else "", "rate": rate.name}
-            found.append({"key": part["key"], **about, "value": value * target.level})
+        values = target.values(counts)
+        scaled = target.scaled(values)
+        if np.isnan(scaled).all():
+            continue
+        i = int(np.nanargmin(scaled))
+        (rate,) = target.components[i].rate.components
+        if rate.by is not None:
+            about = {"attribute": rate.by.name, "rate": rate.name, "comparison": target.kinds[i]}
+            level = target.components[i].level
+            found.append({"key": part["key"], **about, "value": float(values[i]), "level": level})
     return found
 
 
@@ -203,7 +201,53 @@ def _partition_of(by: Mapping[str, Any] | None) -> Partition | None:
 
 def target_of(summary: Mapping[str, Any]) -> Target:
     """Make the library's target from the summary: what every screen and page judges by."""
-    return Target(rate_of(summary), summary["tau"], summary.get("comparison", "ratio"))
+    comparison = summary.get("comparison", "ratio")
+    kinds = tuple(part.get("comparison", comparison) for part in summary["rate"]["parts"])
+    return Target(rate_of(summary), summary["tau"], comparison, kinds)
+
+
+# Of a target that is no ratio: values and levels, which are negative so that larger is fairer.
+VALUES = ("tau", "rate", "ratio", "value", "level", "reach", "bound", "at_least", "at_most")
+ENDS = {"at_least": "at_most", "at_most": "at_least"}
+
+
+def as_read(report: Any, comparison: str | None = None) -> Any:
+    """Copy a report, for JSON, with every value of a difference as the difference itself.
+
+    ``tau`` is called ``epsilon`` then, and ``rate`` and ``ratio`` ``difference``; of mixed targets
+    ``allowed`` and ``shortfall``.
+    """
+    if isinstance(report, Mapping):
+        comparison = report.get("comparison", comparison)
+        name = {"difference": "difference", "mixed": "shortfall"}.get(str(comparison))
+        if name is None:
+            return report
+        goal = "epsilon" if name == "difference" else "allowed"
+        called = {"tau": goal, "taus": f"{goal}s", "rate": name, "ratio": name} | ENDS
+        called |= {"ratios": f"{name}s", "earlier_taus": f"earlier_{goal}s"}
+        out = {}
+        for key, value in report.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            of_values = key in ("ratios", "bounds")
+            if key in ("taus", "earlier_taus"):
+                out[called[key]] = [abs(one) for one in value]
+            elif of_values or (key in VALUES and (number or value is None)):
+                out[called.get(key, key)] = _turned(value)
+            else:
+                out[key] = as_read(value, comparison)
+        return out
+    if isinstance(report, list | tuple):
+        return [as_read(value, comparison) for value in report]
+    return report
+
+
+def _turned(value: Any) -> Any:
+    """Give a value, or several by name or as ends of an interval, with the other sign."""
+    if isinstance(value, Mapping):
+        return {key: _turned(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_turned(one) for one in reversed(value)]
+    return value if value is None else 0.0 - value
 
 
 def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,8 +256,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "label": facts["label"],
         "favourable": facts["favourable"],
         "sensitive": facts["sensitive"],
-        "notions": [notion_name(name) for name in np.atleast_1d(model.notion).tolist()],
-        "taus": [float(t) for t in np.atleast_1d(model.tau)],
+        **_goals(model),
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
         "delta": model.fitted_.delta,
@@ -225,13 +268,35 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rate(rate: AnyRate) -> dict[str, Any]:
-    """Give a rate as plain values: of each part its cells and its share of the target."""
+def _goals(model: FairClassifier) -> dict[str, list[Any]]:
+    """Give each demanded level beside its notion, and its comparison where these are mixed."""
+    notions = [notion_name(name) for name in np.atleast_1d(model.notion).tolist()]
+    kinds, target = dict.fromkeys(model.target_.kinds), model.target_
+    given = {"ratio": model.tau, "difference": model.epsilon}
+    if model.tau is None and model.epsilon is None:
+        given["ratio"] = target.level
+    n, goals = len(notions), []
+    for kind in ("ratio", "difference"):
+        levels = given[kind] if np.ndim(given[kind]) else [given[kind]] * n
+        for notion, level in zip(notions, levels, strict=True):
+            if kind in kinds and level is not None:
+                goals.append((notion, READ[kind][1] * float(level), kind))
+    if len({level for _, level, _ in goals}) == 1 and len(kinds) == 1:
+        return {"notions": notions, "taus": [goals[0][1]]}
+    names, levels, kinds_of = (list(of) for of in zip(*goals, strict=True))
+    about = {"notions": names, "taus": levels}
+    return about | ({"kinds": kinds_of} if len(kinds) > 1 else {})
+
+
+def _rate(target: Target) -> dict[str, Any]:
+    """Give a rate as plain values: of each part its cells, its share and its comparison."""
     parts = [
-        asdict(part) | {"share": float(share)}
-        for part, share in zip(rate.components, rate.shares, strict=True)
+        asdict(part) | {"share": float(share), "comparison": kind}
+        for part, share, kind in zip(
+            target.rate.components, target.rate.shares, target.kinds, strict=True
+        )
     ]
-    return {"name": rate.ratio_name, "parts": parts}
+    return {"name": target.name, "parts": parts}
 
 
 def _points(
@@ -275,10 +340,12 @@ def _data(pipeline: FairPipeline, facts: Mapping[str, Any], spell: Spelling) -> 
     }
 
 
-def earlier_taus(saved: SavedModel, tau: float) -> list[float]:
-    """Give the targets that the fit was asked for before this one."""
-    taus = {*saved.facts.get("earlier_taus", []), float(np.max(saved.model[-1].tau))}
-    return sorted(taus - {tau})
+def earlier_taus(saved: SavedModel, target: Target) -> list[float]:
+    """Give the levels of this comparison that the fit was asked for before this one."""
+    before = saved.model[-1].target_
+    levels = {*saved.facts.get("earlier_taus", []), before.level}
+    worst = target.worst
+    return sorted(one for one in levels - {target.level} if worst < one <= worst + 1)
 
 
 def _decisions(

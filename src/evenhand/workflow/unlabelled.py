@@ -111,9 +111,8 @@ def over_all_rows(
     ]
     if not rates:
         return None
-    worst = min(
-        rates, key=lambda one: np.inf if one["ratio"] is None else one["ratio"] / one["tau"]
-    )
+    spare = [np.inf if one["ratio"] is None else one["ratio"] - one["tau"] for one in rates]
+    worst = rates[int(np.argmin(spare))]
     uncompared = about.get("uncompared", {})
     # Another group, or a rate that is unknown, cannot make up for a ratio below its target.
     missed = any(one["ratio"] is not None and not one["reached"] for one in rates)
@@ -147,5 +146,6 @@ def _over_all(
         "groups": dict(zip(summary["groups"], values, strict=True)),
         "ratio": plain_number(value),
         "tau": target.level,
+        "comparison": target.comparison,
         "reached": target.reached(value),
     }

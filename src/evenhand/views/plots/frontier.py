@@ -10,12 +10,12 @@ from evenhand.frontier.sweep import score_frontier
 from evenhand.views.formats import VISIBLE_RATE
 from evenhand.views.plots.shared import (
     TAU_LINE,
-    WORDS,
     Display,
     fitted_classifier,
     new_axes,
     style_axes,
 )
+from evenhand.views.targets import TARGET_WORDS
 
 
 class FrontierDisplay(Display):
@@ -26,9 +26,9 @@ class FrontierDisplay(Display):
     frontier : Frontier
         The points.
     tau : float, optional
-        Target to mark.
+        Target to mark, as the level that values reach: of a difference its negative.
     chosen : tuple of (float, float), optional
-        Rate and accuracy of the chosen point.
+        Rate, as the frontier has it, and accuracy of the chosen point.
     feasible : bool, default=True
         Whether the chosen point reaches the target.
 
@@ -77,7 +77,7 @@ class FrontierDisplay(Display):
         estimator = fitted_classifier(estimator, cls.__name__)
         display = cls(
             estimator.frontier_,
-            tau=float(np.max(estimator.tau)),
+            tau=estimator.target_.level,
             chosen=(estimator.point_.rate, estimator.point_.accuracy),
             feasible=estimator.feasible_,
         ).plot(ax=ax, **kwargs)
@@ -144,11 +144,13 @@ class FrontierDisplay(Display):
         ax = new_axes((6.4, 4.4)) if ax is None else ax
         cbook = import_extra("matplotlib.cbook", "plot")
         self._draw_points(ax, cbook.normalize_kwargs(kwargs, plt.Line2D))
+        words = TARGET_WORDS[self.frontier.comparison]
         if self.tau is not None:
-            ax.axvline(self.tau, **TAU_LINE)
+            at = words.sign * self.tau
+            ax.axvline(at, **TAU_LINE)
             ax.annotate(
-                WORDS.goal(self.tau),
-                (self.tau, 1.0),
+                words.goal(self.tau),
+                (at, 1.0),
                 xycoords=("data", "axes fraction"),
                 xytext=(0, 3),
                 textcoords="offset points",
@@ -158,12 +160,15 @@ class FrontierDisplay(Display):
         if self.chosen is not None and np.isfinite(self.chosen).all():
             rate, accuracy = self.chosen
             what = "chosen" if self.feasible else "target not reached"
+            rate *= words.sign
             label = f"{what}: accuracy {accuracy:.3f}, {self.frontier.rate_name} {rate:.3f}"
             fill = "full" if self.feasible else "none"
             look = {"markersize": 8, "color": "#c8501e", "fillstyle": fill, "zorder": 3}
             ax.plot(rate, accuracy, "o", label=label, **look)
         self._limit_view(ax)
-        ax.set_xlabel(f"{self.frontier.rate_name} on {self.data} ({WORDS.parity:g} is parity)")
+        ax.set_xlabel(f"{self.frontier.rate_name} on {self.data} ({words.parity:g} is parity)")
+        if words.sign < 0 and not ax.xaxis_inverted():
+            ax.invert_xaxis()  # to the right is fairer, whatever is compared
         ax.set_ylabel(f"accuracy on {self.data}")
         style_axes(ax)
         # Opaque, so that the line of τ does not run through its words.
@@ -174,20 +179,22 @@ class FrontierDisplay(Display):
     def _draw_points(self, ax: Any, own_style: dict[str, Any]) -> None:
         """Draw the points as steps, dotted where rates may be chance."""
         front, n = self.frontier, self.frontier.n_sure
+        rate = TARGET_WORDS[front.comparison].sign * front.rate
         # A point answers every target down to the rate of the point before it.
         style = {"drawstyle": "steps-pre", "color": "#1b4b72", "linewidth": 2.0}
         style |= {"label": "frontier of this fit"} | own_style
-        (self.line_,) = ax.plot(front.rate[:n], front.accuracy[:n], **style)
+        (self.line_,) = ax.plot(rate[:n], front.accuracy[:n], **style)
         if n < len(front):
-            loose = style | {"linestyle": ":", "label": "higher rates that may be chance"}
-            ax.plot(front.rate[n:], front.accuracy[n:], **loose)
+            loose = style | {"linestyle": ":", "label": "fairer, which may be chance"}
+            ax.plot(rate[n:], front.accuracy[n:], **loose)
         if not len(front):
             self.line_.set_label("no point is eligible")
 
     def _limit_view(self, ax: Any) -> None:
         """Leave out the last points before parity, unless one was chosen."""
         front = self.frontier
-        shown = front.accuracy[front.rate <= VISIBLE_RATE]
+        parity = TARGET_WORDS[front.comparison].parity
+        shown = front.accuracy[front.rate <= parity - 1 + VISIBLE_RATE]
         if not len(shown):
             return
         low, high = shown.min(), shown.max()

@@ -66,8 +66,9 @@ class TrajectoryDisplay(Display):
         """
         model = fitted_classifier(estimator, cls.__name__)
         frame = model.trajectory_.to_frame()
-        tau = float(np.max(model.tau))
-        return cls(frame, tau=tau, rate_name=model.frontier_.rate_name).plot(ax=ax)
+        # The run is followed by ratios, whatever the target.
+        tau = model.target_.level if model.target_.comparison == "ratio" else None
+        return cls(frame, tau=tau, rate_name=model.fitted_.rate.ratio_name).plot(ax=ax)
 
     @classmethod
     def from_predictions(

@@ -5,14 +5,13 @@ The page's script picks among these figures and writes them as text; it computes
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import floor
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import Rate, WorstRate, overall_accuracy
+from evenhand.core.rates import Rate, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.views.formats import VISIBLE_RATE, fixed, plain_name
@@ -61,14 +60,11 @@ def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[
         ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and counts, where
         something is not known.
     """
-    c, rate = np.asarray(counts, dtype=np.float64), target.rate
+    c = np.asarray(counts, dtype=np.float64)
     rates = [_measure_rate(part, c, n_groups, weighted) for part in target.components]
     value = worst = None
     if rates and all(one["ratio"] is not None for one in rates):
-        alone = [
-            float(replace(target, rate=WorstRate(part.name, (part,), (share,))).value(c[:n_groups]))
-            for part, share in zip(rate.components, rate.shares, strict=True)
-        ]
+        alone = target.scaled(target.values(c[:n_groups])).tolist()
         value = min(alone)
         worst = alone.index(value)
     right, n = np.trace(c, axis1=-2, axis2=-1), c.sum(axis=(-2, -1))
@@ -189,8 +185,11 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "rows": [f"\u2068{name}\u2069" for name in rows],
         "n_rows": n_rows,
         "spec": [
-            {"share": share, "scale": scale} | _rows_of(part, groups, rows)
-            for part, share, scale in zip(rate.components, rate.shares, scales, strict=True)
+            {"share": share, "scale": scale, "offset": offset, "words": own_words(target, kind)}
+            | _rows_of(part, groups, rows)
+            for part, share, scale, offset, kind in zip(
+                rate.components, rate.shares, scales, target.offsets, target.kinds, strict=True
+            )
         ],
         "phrases": PHRASES,
     }
@@ -231,6 +230,11 @@ def _is_usual(point: dict[str, Any]) -> bool:
         return point["reach"] is None or point["reach"] <= VISIBLE_RATE
     labels = np.sum(counts, axis=(0, 2))
     return bool(point["accuracy"] > labels.max() / labels.sum())
+
+
+def own_words(target: Target, kind: str) -> dict[str, Any] | None:
+    """Give the words of a rate whose comparison is not that of the whole target, else None."""
+    return TARGET_WORDS[kind].plain() if target.comparison == "mixed" else None
 
 
 def _rounded(figure: dict[str, Any]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def _every_sentence(summary: dict[str, Any], label: str) -> str:
         )
     several, out = len(all_rows["rates"]) > 1, []
     for rate in all_rows["rates"]:
+        words = words_of(rate) if "comparison" in rate else words
         rates = {group: r for group, r in rate["groups"].items() if r is not None}
         if len(rates) > 4:
             rates = {f(rates, key=rates.__getitem__): f(rates.values()) for f in (min, max)}

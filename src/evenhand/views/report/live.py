@@ -19,7 +19,7 @@ from evenhand.views.formats import (
 )
 from evenhand.views.report.drawings import place, scaled
 from evenhand.views.report.figures import UNKNOWN
-from evenhand.views.targets import TargetWords, words_of
+from evenhand.views.targets import TARGET_WORDS, TargetWords, words_of
 
 SIGNS = {"ok": "✓", "below": "✕", "none": "–"}
 HIDDEN, VISIBLE = {"visibility": "hidden"}, {"visibility": "visible"}
@@ -73,9 +73,16 @@ class _Screen:
     def fill(self, name: str, **values: str) -> str:
         return fill_in(self.model["phrases"][name], self.model["words"] | values)
 
-    def verdict(self, name: str, figure: dict[str, Any] | None, goal: float) -> None:
+    def own_words(self, k: int) -> TargetWords:
+        own = self.model["spec"][k]["words"]
+        return TARGET_WORDS[own["name"]] if own else self.words
+
+    def verdict(
+        self, name: str, figure: dict[str, Any] | None, goal: float, words: TargetWords
+    ) -> None:
         state = state_of(figure, None if _is_own(self.model, self.tau) else goal)
-        self.text[name] = self.fill(f"verdict.{state}", target=self.words.level(goal))
+        about = {"target": words.level(goal), "missed": words.missed}
+        self.text[name] = self.fill(f"verdict.{state}", **about)
         self.text[f"{name}.sign"] = SIGNS[state]
         self.mark[name] = {"data-state": state}
 
@@ -146,7 +153,7 @@ def _say_figures(screen: _Screen, best: dict[str, Any]) -> None:
         text[f"{name}ratio"] = screen.words.text(figure["ratio"], screen.tau)
         text[f"{name}accuracy"] = percent(figure["accuracy"])
     text["population"], text["cost"] = now["population"], ""
-    screen.verdict("verdict", now, screen.tau)
+    screen.verdict("verdict", now, screen.tau, screen.words)
     if now["cost"]:
         name, lost, gained = now["cost"]
         text["cost"] = screen.fill(name, points=lost, best=gained)
@@ -158,12 +165,13 @@ def _show_rate(screen: _Screen, k: int) -> None:
     spec = model["spec"][k]
     here = screen.now["rates"][k] if screen.now["rates"] else None
     there = screen.was["rates"][k] if screen.was["rates"] else None
-    goal, scale = spec["share"] * screen.tau, here["scale"] if here else spec["scale"]
+    goal, scale = spec["share"] * screen.tau - spec["offset"], (here or spec)["scale"]
+    words = screen.own_words(k)
     for i in range(5):
         text[f"{k}.tick.{i}"] = f"{fixed(25 * scale * i, 0 if scale > 0.2 else 1)}%"
-    text[f"{k}.ratio"] = screen.words.text(here and here["ratio"], goal)
-    text[f"{k}.plain"] = screen.words.text(there and there["ratio"], goal)
-    screen.verdict(f"{k}.verdict", here, goal)
+    text[f"{k}.ratio"] = words.text(here and here["ratio"], goal)
+    text[f"{k}.plain"] = words.text(there and there["ratio"], goal)
+    screen.verdict(f"{k}.verdict", here, goal, words)
     mark[f"{k}.decides"] = {"data-state": "on" if screen.now["worst"] == k else "off"}
     # Left of this line a group's rate is too far below the highest.
     start, slope = (here and here["floor"]) or (0.0, 0.0)

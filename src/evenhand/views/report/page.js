@@ -24,17 +24,17 @@
   const words = model.words;
   const reaches = (value, level) => value !== null && value >= level;
   const isOwn = (tau) => Math.abs(tau - model.tau) < 1e-9;
-  function valueText(value, level) {
+  function valueText(value, level, own = words) {
     if (value === null) return NONE;
     let text = "";
     for (let digits = 3; digits < 7; digits++) {
-      text = fixed(words.sign * value, digits);
-      if (reaches(words.sign * Number(text), level) === reaches(value, level)) return text;
+      text = fixed(own.sign * value, digits);
+      if (reaches(own.sign * Number(text), level) === reaches(value, level)) return text;
     }
-    return reaches(value, level) ? text : "just " + words.missed + " " + levelText(level);
+    return reaches(value, level) ? text : "just " + own.missed + " " + levelText(level, own);
   }
-  const levelText = (level) =>
-    fixed(words.sign * level, [2, 3].find((d) => {
+  const levelText = (level, own = words) =>
+    fixed(own.sign * level, [2, 3].find((d) => {
       const parts = 10 ** d * level;
       return Math.abs(parts - Math.floor(parts + 0.5)) < 1e-9;
     }) ?? 4);
@@ -69,11 +69,11 @@
     const was = model.plain[key] || UNKNOWN;
 
     // Of the target that was asked for, Python said what is reached.
-    function verdict(name, figure, goal) {
+    function verdict(name, figure, goal, own = words) {
       const known = figure && figure.ratio !== null;
       const good = known && (isOwn(tau) ? figure.reached : reaches(figure.ratio, goal));
       const state = good ? "ok" : known ? "below" : "none";
-      text[name] = fill("verdict." + state, { target: levelText(goal) });
+      text[name] = fill("verdict." + state, { target: levelText(goal, own), missed: own.missed });
       text[name + ".sign"] = { ok: "✓", below: "✕", none: NONE }[state];
       mark[name] = { "data-state": state };
     }
@@ -109,13 +109,14 @@
 
     function showRate(spec, k) {
       const here = now.rates[k] || null, there = was.rates[k] || null;
-      const goal = spec.share * tau, scale = here ? here.scale : spec.scale;
+      const goal = spec.share * tau - spec.offset, scale = here ? here.scale : spec.scale;
+      const own = spec.words || words;
       for (let i = 0; i < 5; i++) {
         text[k + ".tick." + i] = fixed(25 * scale * i, scale > 0.2 ? 0 : 1) + "%";
       }
-      text[k + ".ratio"] = valueText(here ? here.ratio : null, goal);
-      text[k + ".plain"] = valueText(there ? there.ratio : null, goal);
-      verdict(k + ".verdict", here, goal);
+      text[k + ".ratio"] = valueText(here ? here.ratio : null, goal, own);
+      text[k + ".plain"] = valueText(there ? there.ratio : null, goal, own);
+      verdict(k + ".verdict", here, goal, own);
       mark[k + ".decides"] = { "data-state": now.worst === k ? "on" : "off" };
       const [start, slope] = (here && here.floor) || [0, 0];
       const line = start + slope * goal, end = scaled(line, 0, scale);

@@ -255,7 +255,7 @@ def _tiles(
 
     tau, ratio, worst, words = model["tau"], now["ratio"], now["worst"], words_of(model)
     state, old, parity = state_of(now), was or UNKNOWN, words.parity
-    alike = all(part["share"] == 1 for part in model["spec"])
+    alike = all(part["share"] == 1 and not part["words"] for part in model["spec"])
     scale = "between lowest and highest group" if alike else "on the scale of the strictest target"
     note = {"target": words.level(tau)} | model["words"]
     tiles = [

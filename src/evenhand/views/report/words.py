@@ -19,7 +19,7 @@ from evenhand.views.formats import (
 )
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, SMALL_GROUPS, WEIGHTED_ROWS, part_words
-from evenhand.views.targets import words_of
+from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import population_sentence
 from evenhand.workflow.summary import target_of, verdict_of
 
@@ -132,6 +132,13 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
     by = listed([quoted(name) for name in asked["sensitive"]])
     groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
+    if "kinds" in asked:
+        goals = [
+            f"a {kind} of at {'least' if t > 0 else 'most'} {TARGET_WORDS[kind].level(t)} for "
+            f"{notion.replace('_', ' ')}"
+            for notion, t, kind in zip(asked["notions"], asked["taus"], asked["kinds"], strict=True)
+        ]
+        return f"{groups}, with {listed(goals)}."
     if len(set(asked["taus"])) > 1:
         goals = [
             f"{words.level(t)} for {notion.replace('_', ' ')}"
@@ -147,8 +154,10 @@ def _compared(summary: dict[str, Any]) -> str:
     words, levels = words_of(summary), {t.level for t in target_of(summary).components}
     if len(target_of(summary).components) == 1:
         return words.name
+    if words.name == "shortfall":
+        return "largest shortfall, in units of what its target allows over the strictest,"
     scale = ", each counted on the scale of the strictest target," * (len(levels) > 1)
-    return f"worst {words.name}{scale}"
+    return f"{'worst' if words.sign > 0 else 'largest'} {words.name}{scale}"
 
 
 def reached_sentences(
@@ -338,13 +347,13 @@ def attribute_sentence(summary: dict[str, Any]) -> str:
     parts = {part["by"]["name"]: part["by"] for part in summary["rate"]["parts"] if part.get("by")}
     if not parts:
         return ""
-    words = words_of(summary)
     text = f"Compared are the groups by {listed([quoted(name) for name in parts])}"
     text += ", each by itself: the worst counts."
     titles = {part["key"]: part_words(part) for part in summary["parts"]}
     worst = [
-        f"by {quoted(one['attribute'])} on the {titles[one['key']]} ({words.name} "
-        f"{words.text(one['value'], summary['tau'])})"
+        f"by {quoted(one['attribute'])} on the {titles[one['key']]} "
+        f"({TARGET_WORDS[one['comparison']].name} "
+        f"{TARGET_WORDS[one['comparison']].text(one['value'], one['level'])})"
         for one in summary.get("worst", [])
     ]
     text += f" That is {listed(worst)}." if worst else ""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from evenhand.core.errors import Parameter
 from evenhand.core.rates import overall_accuracy
+from evenhand.core.targets import Target
 from evenhand.views.formats import percent, plain_name
 from evenhand.views.report.left_out import (
     missed_over_all,
@@ -28,7 +29,7 @@ from evenhand.views.report.words import (
     useless_sentence,
     weight_of,
 )
-from evenhand.views.targets import words_of
+from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
 from evenhand.views.verdicts import STYLES, weight_sentence
 from evenhand.workflow.summary import target_of
@@ -52,10 +53,20 @@ def figures_of(
 
 
 def _notion_taus(summary: dict[str, Any]) -> list[tuple[str, float]]:
-    """Each notion in words with its target."""
+    """Each notion in words with its target; of mixed targets with the comparison."""
     asked = summary["asked"]
     taus = np.broadcast_to(asked["taus"], (len(asked["notions"]),)).tolist()
-    return [(n.replace("_", " "), t) for n, t in zip(asked["notions"], taus, strict=True)]
+    kinds = [f", {kind}" for kind in asked.get("kinds", [])] or [""] * len(taus)
+    names = [n.replace("_", " ") + kind for n, kind in zip(asked["notions"], kinds, strict=True)]
+    return list(zip(names, taus, strict=True))
+
+
+def _goals(summary: dict[str, Any]) -> list[str]:
+    """Each notion's target with its letter."""
+    asked = summary["asked"]
+    kinds = asked.get("kinds") or [summary.get("comparison", "ratio")] * len(asked["notions"])
+    taus = [tau for _, tau in _notion_taus(summary)]
+    return [TARGET_WORDS[kind].goal(tau) for kind, tau in zip(kinds, taus, strict=True)]
 
 
 def _rate_names(summary: dict[str, Any]) -> list[str]:
@@ -85,9 +96,11 @@ def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: s
         if table.fits():
             return table
     # A row for each group: there is room for any number of them.
-    table = Grid("", words.symbol, *(name for name, *_ in figures), title=where)
+    symbol = "target" if words.name == "shortfall" else words.symbol
+    table = Grid("", symbol, *(name for name, *_ in figures), title=where)
     table.row("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures))
     for k, (name, target) in enumerate(zip(names, targets, strict=True)):
+        words = TARGET_WORDS[target.comparison]
         cells = [
             Text(words.text(r[k], target.level), style="" if target.reached(r[k]) else "red")
             for _, _, r, _ in figures
@@ -130,15 +143,18 @@ def _sentence(summary: dict[str, Any]) -> Text:
     if reached["guarantee"] is not None:
         text = reached["guarantee"] + (chosen if reached["feasible"] else "")
         return Text(text[0].upper() + text[1:] + ".", style=good if reached["feasible"] else "red")
-    alike = len({tau for _, tau in goals}) == 1
+    alike = len(set(_goals(summary))) == 1
     if alike:
         what = f"{words.goal(summary['tau'])} for {' and '.join(name for name, _ in goals)} is"
         rate = f": the {words.name} is {words.text(reached['rate'], summary['tau'])}"
     else:
-        what = " and ".join(f"{words.goal(tau)} for {name}" for name, tau in goals) + " are"
+        pairs = zip(_goals(summary), goals, strict=True)
+        what = " and ".join(f"{goal} for {name.partition(',')[0]}" for goal, (name, _) in pairs)
+        what += " are"
         # Of several targets the rate is on the scale of the strictest.
         share = None if reached["rate"] is None else reached["rate"] / summary["tau"]
-        rate = f": one {words.name} is at {percent(share)} of its target"
+        least = "of what its target allows" if words.sign < 0 else "of its target"
+        rate = f": one {words.name} is at {percent(share)} {least}"
     sure = _sure(summary)
     if sure and alike:
         who = f"among people whose {label} is known" if chosen else "in the population"
@@ -224,8 +240,12 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
         screen.print(_points_table(summary, rows, where))
         accuracy, ratios, _ = figures_of(summary, best[1])
         words, targets = words_of(summary), target_of(summary).components
-        shown = ", ".join(words.text(r, t.level) for r, t in zip(ratios, targets, strict=True))
-        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {words.name} {shown}", "dim")
+        shown = ", ".join(
+            TARGET_WORDS[t.comparison].text(r, t.level)
+            for r, t in zip(ratios, targets, strict=True)
+        )
+        name = "ratio and difference" if words.name == "shortfall" else words.name
+        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {name} {shown}", "dim")
     best = (summary["plain"] or {}).get("best_cut")
     if best is not None and best["cut"] != 0:
         screen.say("Best cut: the score threshold that is most accurate on training rows.", "dim")
@@ -240,8 +260,9 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
 def show_proportion(summary: dict[str, Any]) -> None:
     """Say what became of the targets of several notions when one was given."""
     if len({tau for _, tau in _notion_taus(summary)}) > 1:
-        screen = Screen()
-        tau = screen.spell(Parameter("tau", summary["tau"]))
+        screen, sign = Screen(), words_of(summary).sign
+        name = "tau" if sign > 0 else "epsilon"
+        tau = screen.spell(Parameter(name, sign * summary["tau"]))
         screen.say(f"{tau} is the strictest target; the others stay in proportion to it.", "dim")
 
 
@@ -253,13 +274,14 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
     ratios, words = figures_of(summary, counts)[1], words_of(summary)
     targets = target_of(summary).components
     names = [f"{name} " for name in _rate_names(summary)] if len(targets) > 1 else [""]
-    named = [f"the {name}{words.name}" for name in names]
+    own = [TARGET_WORDS[target.comparison] for target in targets]
+    named = [f"the {name}{w.name}" for name, w in zip(names, own, strict=True)]
     unknown = [what for what, ratio in zip(named, ratios, strict=True) if ratio != ratio]
     if unknown:
         screen.say(f"On the test rows {' and '.join(unknown)} cannot be computed.", "yellow")
     below = [
-        f"{what} is {words.text(ratio, target.level)}, {words.missed} {words.goal(target.level)}"
-        for what, ratio, target in zip(named, ratios, targets, strict=True)
+        f"{what} is {w.text(ratio, target.level)}, {w.missed} {w.goal(target.level)}"
+        for what, ratio, target, w in zip(named, ratios, targets, own, strict=True)
         if ratio == ratio and not target.reached(ratio)
     ]
     if below and summary["reached"]["feasible"]:
@@ -268,14 +290,16 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
             "may be on the other side."
             if summary["asked"]["confidence"] == "certified"
             else f"Test rows are a sample themselves: a {words.name} that holds in the population "
-            f"is sometimes {words.missed} {words.symbol} among them."
+            f"is sometimes {words.missed} {'it' if words.name == 'shortfall' else words.symbol} "
+            "among them."
             if summary["asked"]["confidence"]
             else f"{screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
             f"{words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}. {advice}", "yellow")
     elif not below and not unknown:
-        met = " and ".join(dict.fromkeys(words.goal(target.level) for target in targets))
+        pairs = zip(own, targets, strict=True)
+        met = " and ".join(dict.fromkeys(w.goal(target.level) for w, target in pairs))
         screen.say(f"On the test rows {met} {'are' if ' and ' in met else 'is'} met.", "green")
     population, found = test_population(summary)
     if population:
@@ -321,21 +345,23 @@ def show_frontier(summary: dict[str, Any]) -> None:
     if not points:
         screen.say("No model is eligible: each gives some group nearly the same answer everywhere.")
     goals = _notion_taus(summary)
-    alike = len({tau for _, tau in goals}) == 1
+    alike = len(set(_goals(summary))) == 1
     screen.print(_frontier_table(summary, str(part["key"]), alike))
     useless = constant_sentence(summary, str(part["key"])).translate(NO_MARKS)
     if useless:
         screen.say(short(useless, 400), "bold yellow")
     if not alike:
         order = " / ".join(name for name, _ in goals)
-        screen.say(f"{words.symbol} is given for {order}, always in this proportion.", "dim")
+        what = "The target" if words.name == "shortfall" else words.symbol
+        screen.say(f"{what} is given for {order}, always in this proportion.", "dim")
     if points:
         scale = "" if alike else ", on the scale of the strictest target"
         highest = words.sign * max(point["reach"] for point in points)
         screen.say(f"{words.name.capitalize()}: {words.meaning}{compared}.", "dim")
         screen.say(
-            f"The models were chosen {summary['reached']['where']}{_sure(summary)}. The highest "
-            f"target that one reaches is {highest:.3f}{scale}. Bars do not start at 0.",
+            f"The models were chosen {summary['reached']['where']}{_sure(summary)}. The "
+            f"{'highest' if words.sign > 0 else 'smallest'} target that one reaches is "
+            f"{highest:.3f}{scale}. Bars do not start at 0.",
             "dim",
         )
 
@@ -345,9 +371,11 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     points, several = summary["points"], len(summary["rate"]["parts"]) > 1
     words, target = words_of(summary), target_of(summary)
     names, bars = [words.name], "accuracy as a bar"
+    own = [TARGET_WORDS[part.comparison] for part in target.components]
     if several:
-        names = [f"{name}, {words.name}" for name in _rate_names(summary)]
-    table = Grid(f"target {words.symbol}", "accuracy", *names, bars, left=[bars])
+        names = [f"{n}, {w.name}" for n, w in zip(_rate_names(summary), own, strict=True)]
+    symbol = "" if words.name == "shortfall" else f" {words.symbol}"
+    table = Grid(f"target{symbol}", "accuracy", *names, bars, left=[bars])
     reach, rows = np.array([p["reach"] for p in points]), []
     for tau in words.table_levels(reach.min(initial=words.parity), target.level):
         i = int(np.searchsorted(reach, tau))
@@ -362,8 +390,17 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
         mark += ", not reached" * (is_saved and not summary["reached"]["feasible"])
         share = (accuracy - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
-        taus = [tau] if alike else [tau * t / target.level for _, t in _notion_taus(summary)]
         goals = [part.level for part in target.at(tau).components]
-        shown = map(words.text, ratios, goals)
-        table.row(" / ".join(f"{words.sign * t:.3g}" for t in taus), f"{accuracy:.4f}", *shown, bar)
+        shown = [w.text(ratio, goal) for w, ratio, goal in zip(own, ratios, goals, strict=True)]
+        taus = [words.sign * tau] if alike else _moved(summary, target, tau)
+        table.row(" / ".join(f"{t:.3g}" for t in taus), f"{accuracy:.4f}", *shown, bar)
     return table
+
+
+def _moved(summary: dict[str, Any], target: Target, level: float) -> list[float]:
+    """Give each notion's target, as people read it, where the strictest has a level."""
+    factor = level / target.level if target.level else 1.0
+    if target.comparison != "mixed":
+        return [abs(t * factor) for _, t in _notion_taus(summary)]
+    # Shortfalls stay in proportion: 1 less a ratio, or a difference.
+    return [1 - (1 - t) * factor if t > 0 else -t * factor for _, t in _notion_taus(summary)]
