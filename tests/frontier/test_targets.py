@@ -329,7 +329,7 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
     assert "τ = 0.8 for statistical parity and ε = 0.05 for equal opportunity are" in shown
     for wrong, said in (
         (["--epsilon", "1.5"], "--epsilon 1.5; give a difference"),
-        (["--epsilon", "abc"], "'abc' is not a number"),
+        (["--epsilon", "abc"], "'abc' is neither a number nor none"),
         ([*both, "--epsilon", "0", "--epsilon", "0.1"], "beside other targets none can ask"),
         ([*both, "--tau", "0.8", "--tau", "none"], "equal_opportunity has no target"),
     ):

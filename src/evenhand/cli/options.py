@@ -116,10 +116,21 @@ KeepNa = Annotated[
 
 
 # Those of train alone.
+def _numbers(texts: list[str] | None) -> list[str] | None:
+    """Refuse what is neither a number nor none."""
+    for text in texts or []:
+        try:
+            float("nan" if text == "none" else text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is neither a number nor none.") from None
+    return texts
+
+
 Taus = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FLOAT",
+        callback=_numbers,
         help="Least ratio of the groups' rates; one, or one for each --notion, none for a notion "
         "that has no ratio to reach.",
         show_default="0.8, unless --epsilon is given",
@@ -129,6 +140,7 @@ Epsilons = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FLOAT",
+        callback=_numbers,
         help="Largest difference between the groups' rates, as --tau; with both, both must hold.",
     ),
 ]
@@ -268,17 +280,9 @@ def parse_difference(epsilon: float) -> float:
     return epsilon
 
 
-def parse_targets(texts: list[str] | None, option: str, parse: Callable[[float], float]) -> Any:
+def parse_targets(texts: list[str] | None, parse: Callable[[float], float]) -> Any:
     """Read one target, or one for each notion, from numbers or none."""
-    found: list[float | None] = []
-    for text in texts or []:
-        try:
-            found.append(None if text == "none" else parse(float(text)))
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            message = f"{text!r} is not a number."
-            raise typer.BadParameter(message, param_hint=f"'{option}'") from None
+    found = [None if text == "none" else parse(float(text)) for text in texts or []]
     return found[0] if len(found) == 1 else found or None
 
 

@@ -96,8 +96,8 @@ def train(
         roles = _roles(file, demo, dask, label, sensitive, favourable)
         source = file, demo, delimiter, encoding
         table = _table(*source) if dask is None else _chunks(out, test, *source)
-        taus = opt.parse_targets(tau, "--tau", opt.parse_target)
-        epsilons = opt.parse_targets(epsilon, "--epsilon", opt.parse_difference)
+        taus = opt.parse_targets(tau, opt.parse_target)
+        epsilons = opt.parse_targets(epsilon, opt.parse_difference)
         notions = notion or ["statistical_parity"]
         early: list[str] = []
 

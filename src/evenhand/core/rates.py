@@ -144,7 +144,7 @@ class Rate:
         # full_like keeps the memory order of the counts, which is what makes long sweeps fast
         return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom > 0)
 
-    def _extremes(self, counts: ArrayLike) -> tuple[FloatArray, ...]:
+    def _extremes(self, counts: ArrayLike) -> tuple[Any, ...]:
         """Lowest and highest of the groups' fractions, and whether all rates are defined."""
         # Fractions are compared by cross-multiplication: 36/100 to 45/100 is 0.8, while the
         # quotient of the two quotients would be just below.

@@ -275,8 +275,8 @@ def _each(given: Any, name: str, notions: Any, n: int) -> list[float | None]:
     if given is None or np.ndim(given) == 0:
         return [given] * n
     if isinstance(notions, str) or len(given) != n:
-        code = "targets_of_notions"
-        raise InputError(code, tau=Parameter(name, given), notion=Parameter("notion", notions))
+        of = Parameter("notion", notions)
+        raise InputError("targets_of_notions", tau=Parameter(name, given), notion=of)
     return list(given)
 
 

@@ -59,7 +59,8 @@ def to_spare(counts: FloatArray, target: Target) -> FloatArray:
     """
     out = []
     for part in target.components:
-        p = part.rate.per_group(counts)
+        (rate,) = part.rate.components
+        p = rate.per_group(counts)
         low, high = np.nonzero(~np.eye(p.shape[-1], dtype=bool))
         factor, least = (part.level, 0.0) if part.comparison == "ratio" else (1.0, part.level)
         out.append(p[..., low] - factor * p[..., high] - least)

@@ -240,7 +240,8 @@ def learn(
     )
     targets = target, *target.others
     run = _explore(oracle, settings, fitted, targets)
-    trouble, held_out = run.trouble, [None] * len(targets)
+    trouble = run.trouble
+    held_out: list[HeldOut | None] = [None] * len(targets)
     if split:
         held_out = _measure(run, held, fitted.n_rows, settings, targets)
     elif parts:
@@ -545,7 +546,7 @@ def _cross_fit(
             trouble, n_rows = later or trouble, n_rows + n_held
     except KeyboardInterrupt:
         trouble = InputWarning("interrupted_folds", n=len(done), n_folds=len(parts))
-    about = {"delta": None, "n_rows": n_rows, "n_fitted": rows.n_rows}
+    about: dict[str, Any] = {"delta": None, "n_rows": n_rows, "n_fitted": rows.n_rows}
     return [
         HeldOut.from_counts(frontier, pool_folds(frontier, [p[k] for p in done]), target, **about)
         for k, (target, frontier) in enumerate(zip(targets, run.frontiers, strict=True))

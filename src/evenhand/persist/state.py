@@ -261,8 +261,9 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
     if hasattr(model, "feature_names_in_"):
         state["feature_names_in"] = _values_of(model.feature_names_in_)
     if fit.other is not None:
-        target, *side = fit.other
-        state["other"] = _target_state(target) | _side_state(*side, arrays, "other.")
+        target, front, held_out = fit.other
+        side = _side_state(front, held_out, arrays, "other.")
+        state["other"] = _target_state(target) | side
     arrays["inputs"] = fit.inputs
     if fit.edges is not None:
         arrays["edges"] = fit.edges

@@ -225,12 +225,12 @@ def as_read(report: Any, comparison: str | None = None) -> Any:
         goal = "epsilon" if name == "difference" else "allowed"
         called = {"tau": goal, "taus": f"{goal}s", "rate": name, "ratio": name} | ENDS
         called |= {"ratios": f"{name}s", "earlier_taus": f"earlier_{goal}s"}
-        out = {}
+        out: dict[Any, Any] = {}
         for key, value in report.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
             of_values = key in ("ratios", "bounds")
             if key in ("taus", "earlier_taus"):
-                out[called[key]] = [abs(one) for one in value]
+                out[called[str(key)]] = [abs(one) for one in value]
             elif of_values or (key in VALUES and (number or value is None)):
                 out[called.get(key, key)] = _turned(value)
             else:
@@ -272,7 +272,7 @@ def _goals(model: FairClassifier) -> dict[str, list[Any]]:
     """Give each demanded level beside its notion, and its comparison where these are mixed."""
     notions = [notion_name(name) for name in np.atleast_1d(model.notion).tolist()]
     kinds, target = dict.fromkeys(model.target_.kinds), model.target_
-    given = {"ratio": model.tau, "difference": model.epsilon}
+    given: dict[str, Any] = {"ratio": model.tau, "difference": model.epsilon}
     if model.tau is None and model.epsilon is None:
         given["ratio"] = target.level
     n, goals = len(notions), []
