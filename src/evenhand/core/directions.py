@@ -23,6 +23,7 @@ of more than two groups once more with steps that do not forget the small ones
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -91,13 +92,20 @@ def discriminants(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
 
 def rates(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
     """Walk the soft-rate path."""
-    record, options = SOLVERS["soft_rate"], {"rule": normal, "schedule": power_schedule(0.0, 0.0)}
-    for iteration in record.run(oracle, optimum, max_iter=N_STEPS, **options):
+    record = SOLVERS["soft_rate"]
+    schedule = power_schedule(0.0, 0.0)
+    for iteration in record.run(oracle, optimum, rule=normal, schedule=schedule, max_iter=N_STEPS):
         yield iteration.q
     if oracle.n_groups > 2 and record.path is not None:
-        options |= {"solver": record.solver, "schedule": lambda t: 1.0, "max_iter": MANY_STEPS}
-        walk = Walk(oracle, record.path, MANY_STEPS, MANY_REACH, many=True)
-        for iteration in solve(walk, optimum, **options):
+        walk: Any = Walk(oracle, record.path, MANY_STEPS, MANY_REACH, many=True)
+        for iteration in solve(
+            walk,
+            optimum,
+            solver=record.solver,
+            rule=normal,
+            schedule=lambda t: 1.0,
+            max_iter=MANY_STEPS,
+        ):
             yield iteration.q
 
 

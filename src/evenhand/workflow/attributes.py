@@ -1,8 +1,11 @@
 """Audits of several attributes: each by itself, and crossed, one beside the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from evenhand.core.targets import Target
 from evenhand.statistics.intervals import check_confidence
 from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS, UNTOLD
 from evenhand.tables.columns import as_table
@@ -10,7 +13,7 @@ from evenhand.tables.groups import bins_by_column
 from evenhand.workflow.audit import audit
 from evenhand.workflow.labels import check_roles, joined
 
-__all__ = ["audit_attributes"]
+__all__ = ["audit_attributes", "worst_attributes"]
 
 
 def audit_attributes(
@@ -55,8 +58,8 @@ def audit_attributes(
     worst = min(known, key=lambda report: report["verdict"]["value"], default=None)
     found = [report["verdict"]["population"] for report in audits]
     every = HOLDS if set(found) == {HOLDS} else FAILS if FAILS in found else UNTOLD
-    names = "favourable_answer", "n_rows", "label", "prediction", "weight", "favourable", "tau"
-    return {name: audits[0][name] for name in (*names, "comparison")} | {
+    kept = "favourable_answer", "n_rows", "label", "prediction", "weight", "favourable", "tau"
+    return {name: audits[0][name] for name in (*kept, "comparison")} | {
         "confidence": sure,
         "sensitive": list(sensitive),
         "attributes": attributes,
@@ -66,3 +69,25 @@ def audit_attributes(
         "passed": all(report["passed"] for report in audits),
         "verdict": {"population": every},
     }
+
+
+def worst_attributes(
+    target: Target, n_groups: int, counts: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Say of each part of the rows which attribute's groups are furthest from their target.
+
+    Empty where the groups are not by attribute. ``counts`` are the saved model's, by part.
+    """
+    found = []
+    for key, rows in counts.items():
+        values = target.values(np.asarray(rows, dtype=float)[:n_groups])
+        scaled = target.scaled(values)
+        if np.isnan(scaled).all():
+            continue
+        i = int(np.nanargmin(scaled))
+        (rate,) = target.components[i].rate.components
+        if rate.by is not None:
+            about = {"attribute": rate.by.name, "rate": rate.name, "comparison": target.kinds[i]}
+            level = target.components[i].level
+            found.append({"key": key, **about, "value": float(values[i]), "level": level})
+    return found

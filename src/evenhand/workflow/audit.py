@@ -231,7 +231,8 @@ def _read(
         )
     lb.check_roles(label, sensitive, weight=columns.weight)
     X = as_table(X)
-    weights = np.ones(len(X)) if columns.weight is None else columns.weights(X)
+    given = columns.weights(X)
+    weights = np.ones(len(X)) if given is None else given
     X, weights, weightless = X.take(weights > 0), weights[weights > 0], weights == 0
     check_words(X, [*sensitive, *filter(None, (label, prediction))], missing)
     groups, kept = columns.groups(X)

@@ -94,7 +94,7 @@ class TrainSettings:
     def check(self) -> None:
         """Refuse columns that cannot be what they are said to be."""
         kinds = self.kinds or {}
-        own = {"sensitive_inputs": self.sensitive_inputs, "weight": self.weight}
+        own: dict[str, Any] = {"sensitive_inputs": self.sensitive_inputs, "weight": self.weight}
         check_roles(self.label, self.sensitive, kinds, **own)
 
     def pipeline(self) -> FairPipeline:

@@ -16,6 +16,7 @@ from evenhand.models.classifier import FairClassifier
 from evenhand.persist.model_file import SavedModel
 from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
+from evenhand.workflow.attributes import worst_attributes
 from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
 
@@ -92,7 +93,8 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     summary["verdict"] = verdict_of(summary)
-    summary["worst"] = _worst_of(summary)
+    saved_counts = summary["saved"]["counts"]
+    summary["worst"] = worst_attributes(target_of(summary), len(summary["groups"]), saved_counts)
     if model.small_groups_:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
@@ -120,27 +122,6 @@ def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     rows = "weighted test rows" if part["weighted"] else "test rows"
     about = {"rows": rows, "groups": "compared" if small else "all", "weighted": part["weighted"]}
     return verdict.plain() | about
-
-
-def _worst_of(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Say of each part of the rows which attribute's groups are furthest from their target.
-
-    Empty where the groups are not by attribute.
-    """
-    n, target, found = len(summary["groups"]), target_of(summary), []
-    for part in summary["parts"]:
-        counts = np.asarray(summary["saved"]["counts"][part["key"]], dtype=float)[:n]
-        values = target.values(counts)
-        scaled = target.scaled(values)
-        if np.isnan(scaled).all():
-            continue
-        i = int(np.nanargmin(scaled))
-        (rate,) = target.components[i].rate.components
-        if rate.by is not None:
-            about = {"attribute": rate.by.name, "rate": rate.name, "comparison": target.kinds[i]}
-            level = target.components[i].level
-            found.append({"key": part["key"], **about, "value": float(values[i]), "level": level})
-    return found
 
 
 def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
@@ -263,7 +244,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "attributes": model.attributes,
         "person": facts.get("person"),
         "weight": facts.get("weight"),
-        "survey_weights": bool(getattr(model, "classifier_", model).survey_weights),
+        "survey_weights": bool(model.survey_weights),
         "earlier_taus": facts.get("earlier_taus", []),
     }
 

@@ -89,7 +89,7 @@ def train_table(
     persons = None if settings.person is None else _persons(X, settings)
     weights = [None if rows is None else settings.columns.weights(rows) for rows in (X, X_test)]
     pipeline.fit(X, y, encoder__formats=look.formats_, persons=persons, sample_weight=weights[0])
-    parts = {"train": (X, y, weights[0]), "test": (X_test, y_test, weights[1])}
+    parts: dict[str, Any] = {"train": (X, y, weights[0]), "test": (X_test, y_test, weights[1])}
     saved = with_facts(pipeline, facts, **parts)
     if unlabelled is not None and settings.weight is not None:
         n, told = len(unlabelled), Parameter("weight", settings.weight)

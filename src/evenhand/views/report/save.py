@@ -73,7 +73,7 @@ def save_report(
         )
     if (X_test is None) != (y_test is None):
         raise InputError("half_a_test", given=Parameter("X_test"), other=Parameter("y_test"))
-    survey = getattr(classifier, "classifier_", classifier).survey_weights
+    survey = classifier.survey_weights
     parts: list[tuple[Any, Any, Any]] = []
     for table, labels, given in ((X, y, sample_weight), (X_test, y_test, sample_weight_test)):
         if labels is None:
