@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.targets import Target
 from evenhand.statistics.intervals import check_confidence
 from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS, UNTOLD
@@ -44,6 +45,9 @@ def audit_attributes(
     check_roles(options.get("label"), sensitive)
     if attributes == "crossed" or len(sensitive) < 2:
         return audit(X, sensitive=sensitive, **options)
+    if (group := options.get("privileged")) is not None:
+        about = {"attributes": Parameter("attributes", attributes)}
+        raise InputError("privileged_of_one", privileged=Parameter("privileged", group), **about)
     columns = [[name] for name in sensitive]
     columns += [list(sensitive)] if attributes == "both" else []
     X, audits = as_table(X), []
