@@ -22,7 +22,7 @@ MOST = {
     f"functions over {LONG_FUNCTION} lines of code": 3,
     "largest class, lines": 650,
     "reads of other modules' private names": 9,
-    "parameters of FairClassifier": 18,
+    "parameters of FairClassifier": 21,
     "classes at the root": 8,
     "commands": 14,
 }

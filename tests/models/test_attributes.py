@@ -151,6 +151,7 @@ def test_one_fit_for_each_attribute():
     assert model.rate_ == pytest.approx(min(by))
     assert model.rate_ >= 0.8
     assert [p.name for p in model.fitted_.partitions] == ["sex", "race"]
+    assert "sex; race: each by itself" in model._repr_html_inner()
     both = fitted(data, attributes="both")
     answers = both.predict(data[["a", "b"]].to_numpy())
     by = [by_hand(data, answers, c) for c in (["sex"], ["race"], ["sex", "race"])]
@@ -239,6 +240,10 @@ def test_refused():
     with pytest.raises(InputError, match="'sex' is named twice"):
         FairClassifier(attributes="each").fit(
             data[["a", "b"]].to_numpy(), data["good"], sensitive_features=twice
+        )
+    with pytest.raises(InputError, match="is a group of one attribute"):
+        audit_attributes(
+            data, label="good", sensitive=["sex", "race"], attributes="each", privileged="m"
         )
     data["race"] = "x"
     with pytest.raises(InputError, match="of 'race'"):

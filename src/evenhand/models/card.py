@@ -126,6 +126,8 @@ def summary_html(estimator: Any) -> str:
     named = "; ".join(map(str, groups[:4])) + ("; …" if len(groups) > 4 else "")
     mark, words = ("✓", "reached") if model.feasible_ else ("✗", "NOT reached")
     inner = getattr(model, "classifier_", model)
+    if inner.fitted_.partitions:
+        named = f"{'; '.join(by.name for by in inner.fitted_.partitions)}: each by itself"
     targets = _targets(model)
     target = inner.target_
     name = READ[target.comparison][0]
