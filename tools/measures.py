@@ -18,7 +18,7 @@ PUBLIC = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe"}
 # What the layout is held to, by tests/test_package.py.
 MOST = {
     "modules at the root": 5,
-    f"files over {LONG_FILE} lines": 12,
+    f"files over {LONG_FILE} lines": 13,
     f"functions over {LONG_FUNCTION} lines of code": 3,
     "largest class, lines": 650,
     "reads of other modules' private names": 9,

@@ -8,7 +8,8 @@ from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS
 from evenhand.engines.memory import make_oracle
 from evenhand.frontier.points import Points
-from evenhand.frontier.sweep import score_frontier, sweep
+from evenhand.frontier.scores import score_frontier
+from evenhand.frontier.sweep import sweep
 
 
 def make(notion="statistical_parity", n=300, seed=0, n_iterates=6, coarse=False, **kwargs):

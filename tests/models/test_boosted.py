@@ -337,7 +337,7 @@ class TestContract:
         moved, fresh = fitted.at(0.85), fit(*data, tau=0.85)
         np.testing.assert_array_equal(moved.decision_function(X), fresh.decision_function(X))
         assert (moved.tau, moved.rate_, moved.accuracy_) == (0.85, fresh.rate_, fresh.accuracy_)
-        assert fitted.tau == 0.8
+        assert (fitted.tau, fitted.target_.level) == (None, 0.8)
         assert fitted.rate_ < moved.rate_
         assert moved.frontier_ is fitted.frontier_
         with raises("invalid_parameter", parameter=("tau", ...)):

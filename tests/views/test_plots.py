@@ -313,7 +313,7 @@ class TestNotebook:
         X, y, z = make_problem()
         notions = ["statistical_parity", "equal_opportunity"]
         model = FairClassifier(notion=notions, tau=[0.6, 0.5]).fit(X, y, sensitive_features=z)
-        for words in ("τ = 0.6, statistical parity<", "τ = 0.5, equal opportunity<"):
+        for words in ("τ = 0.6, statistical rate<", "τ = 0.5, true positive rate ratio<"):
             assert words in model._repr_html_()
         model = FairClassifier(notion=notions, tau=0.6).fit(X, y, sensitive_features=z)
         assert "τ = 0.6, statistical parity and equal opportunity" in model._repr_html_()

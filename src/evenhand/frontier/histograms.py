@@ -198,7 +198,7 @@ def _fused_histograms(
 def _compiled_histograms(
     block: Block, W: FloatArray, grids: Sequence[Grid], shape: Shape
 ) -> FloatArray:
-    from evenhand.frontier.numba_cuts import count_bins
+    from evenhand.frontier.numba_counts import count_bins
 
     counts = np.zeros((len(grids), shape.cells, N_CUTS + 1))
     weights, w_last = like(W[:-1], block.X), np.ascontiguousarray(W[-1])

@@ -11,7 +11,7 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.notions import AnyNotion
 from evenhand.core.targets import Target
 
-__all__ = ["CutFinder", "count_bins"]
+__all__ = ["CutFinder"]
 
 # Rows in a bin of scores, on the average, and how many bins there are at the least.
 BIN_ROWS, LEAST_BINS = 8, 256
@@ -290,27 +290,6 @@ def _walk(
     return noted
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def count_bins(
-    scores: Any, extra: Any, last_weights: Any, cell: Any, weight: Any, middles: Any,
-    per_units: Any, below: Any, counts: Any,
-) -> None:  # fmt: skip
-    """Add rows to histograms: for each column of scores, per cell and number of cuts below.
-
-    Scores lack the extra column's term. ``below`` says for each bin of
-    :func:`evenhand.frontier.histograms.bin_of`, a row for each column, how many cuts are below it.
-    """
-    last, half = below.shape[1] - 1, below.shape[1] / 2
-    for q in range(scores.shape[1]):
-        for i in range(scores.shape[0]):
-            t = (scores[i, q] + extra[i] * last_weights[q] - middles[q]) * per_units[q]
-            position = (t / (1 + abs(t)) + 1) * half
-            # Comparisons with NaN are false.
-            at = np.uintp(min(position, last)) if position > 0 else np.uintp(0)
-            w = weight[i] if len(weight) else 1.0
-            counts[q, np.uintp(cell[i]), np.uintp(below[q, at])] += w
-
-
 def _arrays_of(target: Target, groups: int) -> tuple[Any, ...]:
     """Describe a target, of so many groups, to the compiled loops."""
     parts, shares = target.rate.components, np.array(target.rate.shares)
@@ -343,14 +322,15 @@ class CutFinder:
         targets: Sequence[Target],
         groups: int,
         n_groups_all: int,
-        caution: float,
+        cautions: Sequence[float],
         min_share: float,
         n_edges: int,
     ) -> None:
         n, n_cells = len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
-        self.caution, self.min_share = caution, min_share
-        self.targets = [_arrays_of(target, groups) for target in targets]
+        self.min_share = min_share
+        arrays = [_arrays_of(target, groups) for target in targets]
+        self.targets = list(zip(arrays, cautions, strict=True))
         # Only an eligible cut beats others, and of eligibility only the shares are checked here.
         self.prune = not any(one.better_than_chance for one in notion.components)
         # Made once and used by every call: fresh memory of this size is slow to come by.
@@ -383,10 +363,15 @@ class CutFinder:
         of_bins = self.bin_of, self.mass, above, self.top
         _fill_bins(scores, self.cell, self.weight, high, per_unit, *of_bins)
         pairs = zip(self.targets, bars, strict=True)
-        return [self._find(scores, gap, rates, bar) for rates, bar in pairs]
+        return [self._find(scores, gap, *target, bar) for target, bar in pairs]
 
     def _find(
-        self, scores: FloatArray, gap: float, rates: tuple[Any, ...], bars: FloatArray
+        self,
+        scores: FloatArray,
+        gap: float,
+        rates: tuple[Any, ...],
+        caution: float,
+        bars: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Find the cuts for one target, with the bins filled."""
         cell, weight, above = self.cell, self.weight, self.above
@@ -395,7 +380,7 @@ class CutFinder:
         self.best.fill(-np.inf)
         total = above[-1] + self.mass[-1]
         whole = float(total.sum())
-        _mark_bins(self.mass, above, total, whole, rates, bars, self.caution, self.marked)
+        _mark_bins(self.mass, above, total, whole, rates, bars, caution, self.marked)
         starts, ends = self.ranges
         n_rows = _sort_rows(scores, self.bin_of, self.marked, starts, ends, self.some, self.order)
         rows = self.order[:n_rows]
@@ -406,7 +391,7 @@ class CutFinder:
         below = np.append(np.maximum.accumulate(self.top[::-1])[::-1][1:], -np.inf)
         noted = _walk(
             scores[rows], cell[rows], weight[rows] if len(weight) else weight, self.bin_of[rows],
-            above, below, total, whole, gap, rates, bars, self.caution, self.min_share,
+            above, below, total, whole, gap, rates, bars, caution, self.min_share,
             self.prune, self.room,
         )  # fmt: skip
         counts = self.counts[:, :noted]

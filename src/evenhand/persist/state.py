@@ -343,6 +343,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     sources = tuple(_sources_from(state["trajectory"], rows))
     more = {"groups": groups.tolist(), "labels": labels.tolist(), "sources": sources}
     kept = list(zip(rows, arrays["kept.iterate"], sources, strict=True))
+    rate = settings.notion_of(len(classes), settings.favourable(classes), partitions).rate
     later: Any = None
     fit = Fit(
         **{name: about[name] for name in PLAIN},
@@ -354,7 +355,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         edges=arrays.get("edges"),
         target=target,
         frontier=_frontiers_from(state, arrays, "", comparison=target.comparison, **more),
-        trajectory=Trajectory(target.rate, len(groups), kept),
+        trajectory=Trajectory(rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
         partitions=partitions,

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand._extras import import_extra
 from evenhand.frontier.points import Frontier
-from evenhand.frontier.sweep import score_frontier
+from evenhand.frontier.scores import score_frontier
 from evenhand.views.formats import VISIBLE_RATE
 from evenhand.views.plots.shared import (
     TAU_LINE,

@@ -132,18 +132,14 @@ def asked_sentence(summary: dict[str, Any], titles: list[Any]) -> str:
     rates = listed(list(dict.fromkeys(plural(t["name"]) for t in titles))) or "rates"
     by = listed([quoted(name) for name in asked["sensitive"]])
     groups = f"{rates} of the groups by {by}" if by else f"{rates} of the groups"
+    named = [notion.replace("_", " ") for notion in asked["notions"]]
+    pairs = list(zip(named, asked["taus"], strict=False))
     if "kinds" in asked:
-        goals = [
-            f"a {kind} of at {'least' if t > 0 else 'most'} {TARGET_WORDS[kind].level(t)} for "
-            f"{notion.replace('_', ' ')}"
-            for notion, t, kind in zip(asked["notions"], asked["taus"], asked["kinds"], strict=True)
-        ]
+        at = ("a difference of at most", "a ratio of at least")
+        goals = [f"{at[t > 0]} {abs(t):g} for {n}" for n, t in pairs]
         return f"{groups}, with {listed(goals)}."
     if len(set(asked["taus"])) > 1:
-        goals = [
-            f"{words.level(t)} for {notion.replace('_', ' ')}"
-            for notion, t in zip(asked["notions"], asked["taus"], strict=False)
-        ]
+        goals = [f"{words.level(t)} for {n}" for n, t in pairs]
         return f"{groups}, with the {words.name} to reach {listed(goals)}."
     goal = f"target {words.symbol}\u00a0=\u00a0{words.level(level)}"
     return f"{groups}, {words.demand(level)} ({goal})."
@@ -154,8 +150,6 @@ def _compared(summary: dict[str, Any]) -> str:
     words, levels = words_of(summary), {t.level for t in target_of(summary).components}
     if len(target_of(summary).components) == 1:
         return words.name
-    if words.name == "shortfall":
-        return "largest shortfall, in units of what its target allows over the strictest,"
     scale = ", each counted on the scale of the strictest target," * (len(levels) > 1)
     return f"{'worst' if words.sign > 0 else 'largest'} {words.name}{scale}"
 
