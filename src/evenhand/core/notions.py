@@ -156,59 +156,42 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class ByAttribute:
-    """A notion that must hold between the groups of several partitions: the worst counts.
+class ByAttribute(Joint):
+    """Notions that must hold between the groups of several partitions: the worst counts.
 
-    A solver meets the notion as it is, between the groups that are counted; what is compared, and
-    which answers count at all, goes by the partitions.
+    A solver meets the notions as they are, between the groups that are counted; what is compared,
+    and which answers count at all, goes by the partitions.
 
     Parameters
     ----------
-    notion : Notion or Joint
-        The notion.
+    components, title
+        As of :class:`Joint`.
     partitions : tuple of Partition
         The groups of each attribute, and the crossed ones if these count too.
     """
 
-    notion: "Notion | Joint"
-    partitions: tuple[Partition, ...]
-
-    @property
-    def name(self) -> str:
-        """What the notion is called."""
-        return self.notion.name
-
-    @property
-    def components(self) -> tuple[Notion, ...]:
-        """The notion's, for solvers."""
-        return self.notion.components
-
-    @property
-    def better_than_chance(self) -> bool:
-        """Whether one of them asks for rates better than chance."""
-        return self.notion.better_than_chance
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def rate(self) -> WorstRate:
         """The rates of all partitions, of which the worst counts."""
-        return by_partition(self.notion.rate, self.partitions)
+        return by_partition(super().rate, self.partitions)
 
     def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
         """Whether a classifier with these counts counts as an answer for every partition."""
         counts = np.asarray(counts, dtype=np.float64)
-        return np.logical_and.reduce(
-            [self.notion.eligible(by.merge(counts, -3), min_share) for by in self.partitions]
-        )
+        merged = [by.merge(counts, -3) for by in self.partitions]
+        return np.logical_and.reduce([Joint.eligible(self, one, min_share) for one in merged])
 
 
-AnyNotion = Notion | Joint | ByAttribute
+AnyNotion = Notion | Joint
 
 
 def by_attribute(notion: AnyNotion, partitions: Sequence[Partition]) -> AnyNotion:
     """Demand a notion between the groups of some partitions; without any, of those counted."""
-    if not partitions or isinstance(notion, ByAttribute):
+    if not partitions:
         return notion
-    return ByAttribute(notion, tuple(partitions))
+    return ByAttribute(notion.components, notion.name, tuple(partitions))
 
 
 def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:
