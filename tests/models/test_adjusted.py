@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from evenhand import FairAdjusted, FairBoostedClassifier, fair_pipeline, save_report
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import find_notion
+from evenhand.core.targets import Target
 from evenhand.models import brought
 from evenhand.models.brought import Curve
 
@@ -117,7 +118,8 @@ def test_the_best_cuts_of_all(name, seed, groups, falling):
     # A rule counts unless another is as accurate and as surely fair: evenhand.frontier.sweep.
     n_cuts = len(np.unique(score)) - 1
     caution = sqrt(2 * log(n_cuts * len(model.trajectory_.iterates)))
-    sure = [r * np.exp(-caution * notion.rate.log_ratio_error(c[None])[0]) for _, r, c in rules]
+    target = Target(notion.rate, 0.8)
+    sure = [float(target.cautious(c[None], caution)[0]) for _, _, c in rules]
     for tau in (0.6, 0.8, 0.9):
         kept = [
             (accuracy, ratio)

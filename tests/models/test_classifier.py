@@ -124,7 +124,7 @@ class TestOnAdult:
     def test_at_leaves_the_original_alone(self, fitted):
         coef = fitted.coef_.copy()
         moved = fitted.at(0.95)
-        assert (moved.tau, fitted.tau) == (0.95, 0.8)
+        assert (moved.target_.level, fitted.target_.level) == (0.95, 0.8)
         assert not np.array_equal(moved.coef_, coef) or moved.intercept_ != fitted.intercept_
         np.testing.assert_array_equal(fitted.coef_, coef)
         assert moved.frontier_ is fitted.frontier_

@@ -7,6 +7,7 @@ from helpers import fair
 
 import evenhand
 from evenhand.frontier.held_out import count_points
+from evenhand.workflow.attributes import worst_attributes
 from evenhand.workflow.summary import target_of
 
 
@@ -282,4 +283,21 @@ def by_difference(level=-0.1, **made):
         **{"feasible": True, "target_reached": True},
         **{"rate": saved["rate"], "bound": saved["rate"], "accuracy": saved["accuracy"]},
     }
+    return summary
+
+
+def by_attribute():
+    """Summary of a choice by two attributes of two and three values, each by itself."""
+    summary = made_up(6)
+    (part,) = summary["rate"]["parts"]
+    sex = {"name": "sex", "groups": ["f", "m"], "members": [[0, 1, 2], [3, 4, 5]], "small": []}
+    race = {"name": "race", "groups": ["x", "y", "z"], "members": [[0, 3], [1, 4], [2, 5]]}
+    race["small"] = [["w", 7]]
+    summary["rate"]["parts"] = [part | {"by": sex}, part | {"by": race}]
+    target = target_of(summary)
+    for point in summary["points"]:
+        value = float(target.value(np.array(point["counts"]["train"])[:6]))
+        point |= {"rate": value, "reach": value}
+    summary["points"].sort(key=lambda point: point["rate"])
+    summary["worst"] = worst_attributes(target, 6, summary["points"][summary["chosen"]]["counts"])
     return summary

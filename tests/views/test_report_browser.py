@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from report_summaries import by_difference, made_up
+from report_summaries import by_attribute, by_difference, made_up
 
 from evenhand.views.report import render
 from evenhand.views.report.figures import page_data
@@ -95,6 +95,7 @@ SUMMARIES = {
     "many": lambda: uneven(made_up(5, 3, 12, parts=("train", "held_out", "test"), small=True)),
     "held out": lambda: held_out(made_up(3, 2, 20, parts=("train", "held_out"))),
     "a difference": lambda: by_difference(-0.1),
+    "attributes": by_attribute,
     "hostile": lambda: made_up() | {"groups": [HOSTILE, "{target} $& \\1"]},
 }
 READ = """() => [

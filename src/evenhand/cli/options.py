@@ -19,7 +19,7 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that t
 _LABEL = typer.Option(help="Column of the true labels.")
 Label = Annotated[str, _LABEL]
 LabelOrNone = Annotated[str | None, _LABEL]
-_SENSITIVE = typer.Option(help="Sensitive column; given several times, values are crossed.")
+_SENSITIVE = typer.Option(help="Sensitive column; may be repeated (see --attributes).")
 Sensitive = Annotated[list[str], _SENSITIVE]
 SensitiveOrNone = Annotated[list[str] | None, _SENSITIVE]
 Favourable = Annotated[
@@ -65,6 +65,26 @@ MinTestRows = Annotated[int, _min_group_size("test rows (three in ten of the fil
 MinAnsweredRows = Annotated[
     int,
     _min_group_size("rows of the file with an answer (for rates that need a label: with a label)"),
+]
+
+
+class Attributes(StrEnum):
+    """Which groups of several sensitive columns are compared."""
+
+    crossed = "crossed"
+    each = "each"
+    both = "both"
+
+
+AttributesMode = Annotated[
+    Attributes,
+    typer.Option(
+        "--attributes",
+        help=(
+            "Of several --sensitive columns: compare every combination of values, each column by "
+            "itself (the worst counts), or both."
+        ),
+    ),
 ]
 
 
@@ -183,6 +203,17 @@ Exclude = Annotated[
 Person = Annotated[
     str | None,
     typer.Option(help="Column that says whose row each is, where a person may have several."),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(help="Column of row weights, 0 or more: how many equal rows each row stands for."),
+]
+SurveyWeights = Annotated[
+    bool,
+    typer.Option(
+        "--survey-weights",
+        help="--weight says how many people a row of a survey speaks for: it is no number of rows.",
+    ),
 ]
 Kinds = Annotated[
     list[str] | None,

@@ -49,6 +49,8 @@ def audit(
             show_default="0.95, and the exit code is about the rows",
         ),
     ] = None,
+    attributes: opt.AttributesMode = opt.Attributes.crossed,
+    weight: opt.Weight = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
     min_group_size: opt.MinAnsweredRows = 30,
@@ -71,21 +73,23 @@ def audit(
     """
     with plain_errors("Nothing was written."):
         from evenhand.statistics.verdicts import CONFIDENCE, FAILS, HOLDS
-        from evenhand.workflow.audit import audit as audit_table
+        from evenhand.workflow.attributes import audit_attributes
 
         if None not in (tau, epsilon):
             raise InputError("one_comparison", tau=Parameter("tau"), epsilon=Parameter("epsilon"))
         goal = opt.parse_target(0.8 if tau is None else tau)
         if epsilon is not None:
             goal = 0.0 - opt.parse_difference(epsilon)
-        summary = audit_table(
+        summary = audit_attributes(
             read_file(file, delimiter, encoding),
             label=label,
             prediction=prediction,
             sensitive=sensitive,
+            attributes=attributes.value,
             favourable=favourable,
             favourable_label=favourable_label,
             privileged=privileged,
+            weight=weight,
             missing_groups=missing_groups.value,
             bins=opt.parse_bins(bins),
             na=na,
@@ -130,6 +134,7 @@ def compare(
     jobs: Annotated[int, typer.Option(help="Splits at a time; -1: one for each core.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of every split.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
+    weight: opt.Weight = None,
     exclude: opt.Exclude = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
@@ -165,6 +170,7 @@ def compare(
             splits=splits,
             jobs=jobs,
             seed=seed,
+            weight=weight,
             missing_groups=missing_groups.value,
             bins=opt.parse_bins(bins),
             exclude=exclude or [],

@@ -54,12 +54,15 @@ def train(
     confidence: opt.Confidence = "0.9",
     selection: opt.SelectionRows = opt.Selection.train,
     delta: opt.Delta = 0.05,
+    attributes: opt.AttributesMode = opt.Attributes.crossed,
     group_cuts: opt.GroupCuts = False,
     boosted: opt.Boosted = False,
     scores: opt.HiddenScores = None,
     sensitive_inputs: opt.SensitiveInputs = False,
     exclude: opt.Exclude = None,
     person: opt.Person = None,
+    weight: opt.Weight = None,
+    survey_weights: opt.SurveyWeights = False,
     kind: opt.Kinds = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
@@ -88,7 +91,7 @@ def train(
     with plain_errors():
         from evenhand.workflow.settings import TrainSettings
 
-        page = None if no_report else report or out.with_name(f"{out.stem}.html")
+        page = _page(out, report, no_report)
         _check_places(out, page, file, test)
         share = _share(test, test_size)
         roles = _roles(file, demo, dask, label, sensitive, favourable)
@@ -115,6 +118,8 @@ def train(
                 sensitive_inputs=sensitive_inputs,
                 exclude=exclude or [],
                 person=person,
+                weight=weight,
+                survey_weights=_survey(weight, survey_weights),
                 kinds=opt.parse_kinds(kind or []),
                 na=na,
                 keep_na=keep_na or [],
@@ -126,6 +131,7 @@ def train(
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,
                 delta=delta,
+                attributes=attributes.value,
                 group_cuts=group_cuts,
                 boosted=boosted,
                 scores=scores,
@@ -150,6 +156,7 @@ def adjust(
     label: opt.Label,
     sensitive: opt.Sensitive,
     tau: opt.Taus = None,
+    epsilon: opt.Epsilons = None,
     notion: opt.Notions = None,
     favourable: opt.Favourable = None,
     test: opt.TestFile = None,
@@ -157,9 +164,12 @@ def adjust(
     confidence: opt.Confidence = "0.9",
     selection: opt.SelectionRows = opt.Selection.train,
     delta: opt.Delta = 0.05,
+    attributes: opt.AttributesMode = opt.Attributes.crossed,
     group_cuts: opt.GroupCuts = False,
     exclude: opt.Exclude = None,
     person: opt.Person = None,
+    weight: opt.Weight = None,
+    survey_weights: opt.SurveyWeights = False,
     kind: opt.Kinds = None,
     bins: opt.Bins = None,
     missing_groups: opt.MissingGroups = opt.Missing.error,
@@ -205,6 +215,11 @@ def _show(
     show(as_json, about | {"notes": sentences(caught, spell)} | summary, screen)
 
 
+def _page(out: Path, report: Path | None, no_report: bool) -> Path | None:
+    """Give the place of the report, if one is wanted."""
+    return None if no_report else report or out.with_name(f"{out.stem}.html")
+
+
 def _check_places(out: Path, page: Path | None, *inputs: str | None) -> None:
     """Refuse places of model and report that cannot be written to, or are one."""
     check_writable(out, *inputs)
@@ -222,6 +237,13 @@ def _share(test: str | None, test_size: float | None) -> float:
     if not 0 <= share < 1:
         raise InputError("bad_test_size", value=share)
     return share
+
+
+def _survey(weight: str | None, survey_weights: bool) -> bool:
+    """Refuse to say what weights mean where there are none."""
+    if survey_weights and weight is None:
+        raise InputError("no_survey_weights")
+    return survey_weights
 
 
 def _roles(

@@ -8,10 +8,11 @@ from evenhand.core.errors import Message, Parameter
 
 # Parameters of the library that are options of the same name, and those that have another one.
 NAMES = (
-    *("bins", "confidence", "delimiter", "delta", "demo", "encoding", "epsilon", "exclude"),
-    *("favourable", "favourable_label", "group_cuts", "jobs", "keep_na", "label", "min_group_size"),
-    *("missing_groups", "na", "notion", "out", "person", "prediction", "privileged", "seed"),
-    *("selection", "sensitive", "sensitive_inputs", "splits", "tau", "test_size"),
+    *("attributes", "bins", "confidence", "delimiter", "delta", "demo", "encoding", "epsilon"),
+    *("exclude", "favourable", "favourable_label", "group_cuts", "jobs", "keep_na", "label"),
+    *("min_group_size", "missing_groups", "na", "notion", "out", "person", "prediction"),
+    *("privileged", "seed", "selection", "sensitive", "sensitive_inputs", "splits"),
+    *("survey_weights", "tau", "test_size", "weight"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "kinds": "--kind",
@@ -21,6 +22,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "persons": "--person",
     "pos_label": "--favourable",
     "random_state": "--seed",
+    "sample_weight": "--weight",
     "sensitive_features": "--sensitive",
     "taus": "--tau",
 }

@@ -16,21 +16,29 @@ regression for either probability its linear form is :math:`w_y - \lambda w_z`: 
 the plane that the two span, evenly.
 
 ``"rates"``: where several differences must vanish (several groups, or several rates) a plane is not
-enough; the multipliers of :class:`evenhand.core.multipliers.SoftRatePath` walk through their space.
+enough; the multipliers of :class:`evenhand.core.multipliers.SoftRatePath` walk through their space,
+of more than two groups once more with steps that do not forget the small ones
+(:class:`~evenhand.core.multipliers.Walk`).
 """
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.multipliers import Walk
 from evenhand.core.oracle import Oracle
-from evenhand.core.solvers import SOLVERS, minimize_loss
+from evenhand.core.solvers import SOLVERS, minimize_loss, solve
 from evenhand.core.updates import normal, power_schedule
 
 # Directions of a plane, and steps of the walk.
 N_DIRECTIONS, N_STEPS = 80, 60
+# The steps of a second walk if there are more groups, and how far its multipliers may go: a group
+# of 1 in 100 rows matters to a score that does not know the group only if its multiplier is in the
+# hundreds.
+MANY_STEPS, MANY_REACH = 100, 100.0
 # A direction needs no more precision than this, nor more iterations.
 TOLERANCE, ITERATIONS = 1e-3, 50
 
@@ -84,9 +92,21 @@ def discriminants(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
 
 def rates(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
     """Walk the soft-rate path."""
-    options = {"rule": normal, "schedule": power_schedule(0.0, 0.0)}
-    for iteration in SOLVERS["soft_rate"].run(oracle, optimum, max_iter=N_STEPS, **options):
+    record = SOLVERS["soft_rate"]
+    schedule = power_schedule(0.0, 0.0)
+    for iteration in record.run(oracle, optimum, rule=normal, schedule=schedule, max_iter=N_STEPS):
         yield iteration.q
+    if oracle.n_groups > 2 and record.path is not None:
+        walk: Any = Walk(oracle, record.path, MANY_STEPS, MANY_REACH, many=True)
+        for iteration in solve(
+            walk,
+            optimum,
+            solver=record.solver,
+            rule=normal,
+            schedule=lambda t: 1.0,
+            max_iter=MANY_STEPS,
+        ):
+            yield iteration.q
 
 
 SOURCES: dict[str, Source] = {"discriminants": discriminants, "rates": rates}

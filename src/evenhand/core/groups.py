@@ -101,6 +101,8 @@ def crossed(values: Any, name: str, between: str = CROSS) -> pd.Series:
         values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
     if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
         return as_series(values, name)
+    if not values.columns.is_unique:
+        raise InputError("sensitive_twice", column=values.columns[values.columns.duplicated()][0])
     for column, of_rows in values.items():
         check_missing(of_rows, name, MISSING_GROUP, column=column)
     text = [_plain(values.iloc[:, j].astype(str), between) for j in range(values.shape[1])]

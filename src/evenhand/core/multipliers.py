@@ -18,7 +18,7 @@ data only the oracle's moments, with other labels, weights or gaps.
 """
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,7 @@ from evenhand.core.gaps import CellSums, SoftRateGap
 from evenhand.core.notions import AnyNotion
 from evenhand.core.oracle import Moments, Oracle
 from evenhand.core.rates import Rate
+from evenhand.core.row_sums import penalized_sums
 
 # How far the multipliers may go for each rate. At 1 a positive answer is worth as much as a right
 # one. Chosen on validation splits of the training data, where parity is reached below 1.5 and
@@ -90,7 +91,10 @@ class SoftRatePath:
 
     def evaluate(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
         """Moments of the penalised loss: ``grad_f`` is the penalty's descent direction."""
-        rates = oracle.notion.rate.components
+        # Multipliers of merged groups are those of each group that they consist of.
+        if oracle.n_groups > 2 and all(r.fixed_denominator for r in oracle.notion.rate.components):
+            return self._evaluate_linear(oracle, w, kappa)
+        rates = tuple(replace(rate, by=None) for rate in oracle.notion.rate.components)
         half = oracle.cells[0].weight[..., None] / [2, 2]
         bottom = np.stack([rate.fractions(half)[1] for rate in rates])
         penalty = _Penalty(rates, 2 * kappa * bottom / oracle.total)
@@ -102,9 +106,45 @@ class SoftRatePath:
         m = view.evaluate(w, np.zeros(oracle.game.guess.n_outputs * first[0].n_features))
         return m._replace(loss_w=m.loss_w + m.loss_u)  # without the adversary's loss
 
+    def _evaluate_linear(self, oracle: Oracle, w: FloatArray, kappa: FloatArray) -> Moments:
+        """Evaluate rates whose denominators are fixed, which are linear in f, by a price per cell.
+
+        One product with X then does for all groups.
+        """
+        rates = oracle.notion.rate.components
+        n, prices = oracle.game.n_groups_all * 2, np.zeros((oracle.game.n_groups_all, 2))
+        prices[: oracle.n_groups] = 2 * kappa.T @ _effects(oracle.notion)
+        sums = oracle.rows.sum(penalized_sums, oracle.weights(w), prices.ravel(), n)
+        counts, gradient = sums[2 : 2 + 2 * n].reshape(-1, 2, 2), sums[2 + 2 * n :].reshape(2, -1)
+        if oracle.metric is not None:
+            gradient = oracle.metric.gradient(gradient)
+        gradient = gradient / oracle.total
+        # What the rates count whatever the answer is.
+        without = [[float((y, 0) in rate.numerator) for y in (0, 1)] for rate in rates]
+        fixed = 2 * float(((without @ oracle.cells[0].weight.T) * kappa).sum())
+        return Moments(
+            loss_c=float(sums[0] / oracle.total + 0.5 * (oracle.ridge @ w**2)),
+            loss_w=-(float(sums[1]) + fixed) / oracle.total,
+            grad_c=gradient[0] + oracle.ridge * w,
+            grad_f=-gradient[1],
+            counts=counts,
+            **dict.fromkeys(("loss_u", "gap", "steepness"), 0.0),
+            **dict.fromkeys(("smoothness_u", "scale"), 1.0),
+            grad_u=np.zeros(1),
+        )
+
     def smoothness(self, oracle: Oracle, kappa: FloatArray) -> float:
         r""":math:`L_1 (1 + 2 \max_s 4|f''(s)|\, \max_j \sum_r |\kappa_{rj}|)`, an estimate where denominators vary."""  # noqa: E501
         return oracle.smoothness * (1 + 2 * BEND * float(np.abs(kappa).sum(axis=0).max()))
+
+
+def _effects(notion: AnyNotion) -> FloatArray:
+    """Give what a positive answer adds to each rate's numerator, by label; (n_rates, 2)."""
+    effects = [
+        [((y, 1) in rate.numerator) - ((y, 0) in rate.numerator) for y in (0, 1)]
+        for rate in notion.rate.components
+    ]
+    return np.array(effects, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -136,11 +176,7 @@ class CostSensitivePath:
 
     def costs(self, notion: AnyNotion, kappa: FloatArray) -> FloatArray:
         """Worth of a positive answer in each group × label, shape (n_groups, 2)."""
-        effect = [
-            [((y, 1) in rate.numerator) - ((y, 0) in rate.numerator) for y in (0, 1)]
-            for rate in notion.rate.components
-        ]
-        return np.array([-1.0, 1.0]) - kappa.T @ np.array(effect, dtype=np.float64)
+        return np.array([-1.0, 1.0]) - kappa.T @ _effects(notion)
 
     def view(self, oracle: Oracle, kappa: FloatArray) -> tuple[Oracle, FloatArray]:
         """Give the oracle of the rows with these labels and weights, and the weight of each cell.
@@ -167,7 +203,7 @@ class CostSensitivePath:
 
 
 class Walk:
-    """The problem that a solver meets on a path: it changes a little at every evaluation.
+    r"""The problem that a solver meets on a path: it changes a little at every evaluation.
 
     Parameters
     ----------
@@ -179,6 +215,10 @@ class Walk:
         Evaluations in all, over which the multipliers may go as far as ``reach``.
     reach : float, default=3.0
         How far that is for each rate.
+    many : bool, default=False
+        For many groups, some of them small: what grows are multipliers of the rates, whoever has
+        them, :math:`\lambda_{rj} = \kappa_{rj} b_{rj} / N`, so that a small group's counts as much
+        as a large one's; and it grows ever faster, as :math:`(t / T)^2`.
 
     Attributes
     ----------
@@ -188,33 +228,58 @@ class Walk:
 
     n_adversary, mu = 1, 0.0
 
-    def __init__(self, oracle: Oracle, path: Path, max_iter: int, reach: float = REACH) -> None:
+    def __init__(
+        self,
+        oracle: Oracle,
+        path: Path,
+        max_iter: int,
+        reach: float = REACH,
+        *,
+        many: bool = False,
+    ) -> None:
         n_rates = len(oracle.notion.rate.components)
-        self.oracle, self.path, self.pace = oracle, path, reach * n_rates / max_iter
+        # Where each attribute has rates of its own, the reach is for all of them together.
+        self.oracle, self.path = oracle, path
+        self.pace = reach * (1 if many else n_rates) / max_iter
+        self.max_iter, self.many, self.t = max_iter, many, 0
         self.n_weights, self.smoothness = oracle.n_weights, oracle.smoothness
         self.kappa = np.zeros((n_rates, oracle.n_groups))
 
     def smoothness_at(self, alpha: float, steepness: float) -> float:
-        """Smoothness at the present multipliers."""
-        return self.path.smoothness(self.oracle, self.kappa)
+        """Smoothness at the present multipliers; an estimate of the mean row's with many groups."""
+        if not self.many:
+            return self.path.smoothness(self.oracle, self.kappa)
+        share = self.oracle.cells[0].weight.sum(axis=1) / self.oracle.total
+        mean = np.abs(self.kappa).sum(axis=0) @ share
+        return self.oracle.smoothness * (1 + 2 * BEND * float(mean))
 
     def evaluate(self, w: FloatArray, u: FloatArray, scale: float = 1.0) -> Moments:
         """Moments at w; then the multipliers move. There is no adversary: u stays 0."""
         m = self.path.evaluate(self.oracle, w, self.kappa)
         rate, counts = self.oracle.notion.rate, m.counts[: self.oracle.n_groups]
-        off = np.stack([_deviations(component, counts) for component in rate.components])
-        most = np.abs(off).max()
+        off = np.stack([_deviations(component, counts, self.many) for component in rate.components])
+        most, pace = np.abs(off).max(), self.pace
+        if self.many:
+            pace *= (2 * self.t + 1) / self.max_iter
+            self.t += 1
         if most > 0:
-            self.kappa = self.kappa + self.pace * off / most
+            self.kappa = self.kappa + pace * off / most
         gap = float(np.nan_to_num(rate.difference(counts)))
         return m._replace(grad_u=np.zeros(1), loss_u=0.0, gap=gap, smoothness_u=1.0)
 
 
-def _deviations(rate: Rate, counts: FloatArray) -> FloatArray:
-    """Relative distance of each group's rate from the rate of all rows; 0 where it is undefined."""
+def _deviations(rate: Rate, counts: FloatArray, by_share: bool = False) -> FloatArray:
+    """Relative distance of each group's rate from the rate of all rows; 0 where it is undefined.
+
+    With ``by_share`` it is over the group's share of the rows that the rate is of. Of merged groups
+    each that is counted has that of the one that it is in.
+    """
     top, bottom = rate.fractions(counts)
     whole = top.sum() / bottom.sum() if bottom.sum() > 0 else 0.0
     if not whole > 0:
-        return np.zeros_like(top)
+        return np.zeros(len(counts))
     rates = np.divide(top, bottom, out=np.full_like(top, whole), where=bottom > 0)
-    return rates / whole - 1
+    off = rates / whole - 1
+    if by_share:
+        off = np.divide(off * bottom.mean(), bottom, out=np.zeros_like(off), where=bottom > 0)
+    return off if rate.by is None else rate.by.spread(off, len(counts))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray, namespace
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.gaps import READINGS, Gap, LinearGap, PrintedDiscoveryGap, SoftRateGap
-from evenhand.core.rates import RATES, AnyRate, Rate, WorstRate
+from evenhand.core.rates import RATES, AnyRate, Partition, Rate, WorstRate, by_partition
 
 Features = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 
@@ -155,7 +155,43 @@ class Joint:
         )
 
 
+@dataclass(frozen=True)
+class ByAttribute(Joint):
+    """Notions that must hold between the groups of several partitions: the worst counts.
+
+    A solver meets the notions as they are, between the groups that are counted; what is compared,
+    and which answers count at all, goes by the partitions.
+
+    Parameters
+    ----------
+    components, title
+        As of :class:`Joint`.
+    partitions : tuple of Partition
+        The groups of each attribute, and the crossed ones if these count too.
+    """
+
+    partitions: tuple[Partition, ...] = ()
+
+    @property
+    def rate(self) -> WorstRate:
+        """The rates of all partitions, of which the worst counts."""
+        return by_partition(super().rate, self.partitions)
+
+    def eligible(self, counts: Any, min_share: float) -> NDArray[np.bool_]:
+        """Whether a classifier with these counts counts as an answer for every partition."""
+        counts = np.asarray(counts, dtype=np.float64)
+        merged = [by.merge(counts, -3) for by in self.partitions]
+        return np.logical_and.reduce([Joint.eligible(self, one, min_share) for one in merged])
+
+
 AnyNotion = Notion | Joint
+
+
+def by_attribute(notion: AnyNotion, partitions: Sequence[Partition]) -> AnyNotion:
+    """Demand a notion between the groups of some partitions; without any, of those counted."""
+    if not partitions:
+        return notion
+    return ByAttribute(notion.components, notion.name, tuple(partitions))
 
 
 def of_labels(notion: AnyNotion, favourable: Sequence[int], n_labels: int) -> AnyNotion:

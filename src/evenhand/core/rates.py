@@ -6,14 +6,58 @@ defines it; leading dimensions are free, which is how the frontier evaluates tho
 once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evenhand.core.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Groups as a rate compares them, made of the groups that are counted.
+
+    Of crossed attributes one attribute's values are such groups, or the combinations themselves,
+    without those that are too small.
+
+    Parameters
+    ----------
+    name : str
+        What they are by, such as ``"sex"``.
+    groups : tuple of str
+        Their names.
+    members : tuple of tuple of int
+        For each the numbers of the counted groups that it consists of.
+    small : tuple of (str, int)
+        Rows of each that is too small to be compared.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    members: tuple[tuple[int, ...], ...]
+    small: tuple[tuple[str, int], ...] = ()
+
+    def merge(self, values: FloatArray, axis: int = -1) -> FloatArray:
+        """Add up what the members have along an axis."""
+        # The counted groups come first, whatever the memory order: long sweeps stay fast.
+        first = np.moveaxis(values, axis, 0)
+        merged = [sum((first[j] for j in one[1:]), first[one[0]]) for one in self.members]
+        return np.moveaxis(np.stack(merged), 0, axis)
+
+    def place(self, n: int) -> NDArray[np.intp]:
+        """Give the number of the group of each of n counted ones; -1 where it is in none."""
+        places = np.full(n, -1)
+        for number, one in enumerate(self.members):
+            places[list(one)] = number
+        return places
+
+    def spread(self, values: FloatArray, n: int) -> FloatArray:
+        """Give each of n counted groups what its group has, 0 where it is in none."""
+        return np.append(values, 0.0)[self.place(n)]
 
 
 @dataclass(frozen=True)
@@ -29,12 +73,15 @@ class Rate:
     is_error : bool
         Whether 0 is the best value. When every group's rate is 0, the ratio of an error rate is 1 (all
         are perfect) and the ratio of any other rate is undefined (nobody gets anything).
+    by : Partition, optional
+        The groups that are compared; those that are counted by default.
     """  # noqa: E501
 
     name: str
     numerator: tuple[tuple[int, int], ...]
     denominator: tuple[tuple[int, int], ...]
     is_error: bool = False
+    by: Partition | None = None
 
     @property
     def components(self) -> tuple["Rate", ...]:
@@ -43,9 +90,10 @@ class Rate:
 
     def name_of(self, comparison: str) -> str:
         """Name a comparison of the groups' rates in words."""
+        whose = "" if self.by is None else f" by {self.by.name}"
         if (self.name, comparison) == ("selection_rate", "ratio"):
-            return "statistical rate"
-        return f"{self.name.replace('_', ' ')} {comparison}"
+            return f"statistical rate{whose}"
+        return f"{self.name.replace('_', ' ')} {comparison}{whose}"
 
     @property
     def ratio_name(self) -> str:
@@ -82,7 +130,13 @@ class Rate:
         c = np.asarray(counts, dtype=np.float64)
         top = sum(c[..., y, p] for y, p in self.numerator)
         bottom = sum(c[..., y, p] for y, p in self.denominator)
+        if self.by is not None:
+            return self.by.merge(np.asarray(top)), self.by.merge(np.asarray(bottom))
         return np.asarray(top), np.asarray(bottom)
+
+    def groups(self, counted: Sequence[Any]) -> Sequence[Any]:
+        """Name the groups that are compared; ``counted`` are those of the counts."""
+        return counted if self.by is None else self.by.groups
 
     def per_group(self, counts: ArrayLike) -> FloatArray:
         """Rate of each group, shape ``(..., n_groups)``; NaN where the denominator is empty."""
@@ -204,6 +258,14 @@ class WorstRate:
 
 
 AnyRate = Rate | WorstRate
+
+
+def by_partition(rate: AnyRate, partitions: Sequence[Partition]) -> WorstRate:
+    """Give the rate between the groups of each of some partitions, one after the other."""
+    pairs = list(product(partitions, zip(rate.components, rate.shares, strict=True)))
+    rates = tuple(replace(one, by=by) for by, (one, _) in pairs)
+    return WorstRate(rate.name, rates, tuple(share for _, (_, share) in pairs))
+
 
 _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 

@@ -155,6 +155,17 @@ def guess_one_of_many(
     top = xp.maximum(xp.max(guess, axis=0), 0.0)
     p = xp.exp(guess - top)
     total = p.sum(axis=0) + xp.exp(-top)
+    if xp is np:  # without a matrix of who is in which group
+        rows = np.flatnonzero((z >= 1) & (z <= len(guess)))
+        own = z[rows].astype(np.intp) - 1, rows
+        row_loss = top + np.log(total)
+        row_loss[rows] -= guess[own]
+        p /= total
+        p[own] -= 1.0
+        if weight is None:
+            return row_loss.sum(), p
+        p *= weight
+        return weight @ row_loss, p
     member = _members(z, range(1, len(guess) + 1), guess.dtype)
     row_loss = top + xp.log(total) - (guess * member).sum(axis=0)
     residual = p / total - member
@@ -304,10 +315,14 @@ def row_sums(
         start = stop
         asked = _asked(notion.labels, view, weight, game)
         loss, residual = guess.loss(U @ phi, z, asked)
-        slope = U @ d_phi
-        r = xp.einsum("or,or->r", residual, slope)
+        if guess.n_outputs > len(phi):  # as below, through the few features
+            r = ((U.T @ residual) * d_phi).sum(axis=0)
+            slope_2 = ((U.T @ U @ d_phi) * d_phi).sum(axis=0)
+        else:
+            slope = U @ d_phi
+            r = xp.einsum("or,or->r", residual, slope)
+            slope_2 = xp.einsum("or,or->r", slope, slope)
         R.append(r[None] if view.slope is None else r * view.slope)
-        slope_2 = xp.einsum("or,or->r", slope, slope)
         slopes.append(slope_2.sum() if asked is None else asked @ slope_2)
         loss_a.append(loss)
         phi_r.append((residual @ phi.T).reshape(-1))
@@ -341,6 +356,24 @@ def row_sums(
         counts=xp.asarray(counts, dtype=block.y.dtype),
         soft=xp.concatenate(soft) if soft else block.y[:0],
     )
+
+
+def penalized_sums(block: Block, w: FloatArray, slope: FloatArray, n_cells: int) -> FloatArray:
+    r"""Sum up the log-loss with a price per cell of the probabilities, for two labels.
+
+    Of :math:`\sum \ell(s, y)` and :math:`\sum_c \alpha_c \sum_{i \in c} f_i`, f the probability:
+    both values, the counts of cell × prediction at the cut 0, and both gradients.
+    """
+    xp = namespace(block.y)
+    loss, residual, predicted, (view,) = _two_labels(block, w)
+    priced = like(slope, block.y)[block.cell] * view.f
+    priced = priced if block.weight is None else priced * block.weight
+    residuals = xp.stack([residual[0], priced * (1 - view.f)])
+    counts = xp.bincount(block.cell * 2 + predicted, weights=block.weight, minlength=2 * n_cells)
+    counts = xp.asarray(counts, dtype=block.y.dtype)
+    products = row_product(residuals, block.X_t), (residuals @ block.extra)[:, None]
+    gradients = xp.concatenate(products, axis=1).reshape(-1)
+    return xp.concatenate([xp.stack([loss, priced.sum()]), counts, gradients])
 
 
 def _gram(phi: FloatArray, asked: FloatArray | None) -> list[Any]:

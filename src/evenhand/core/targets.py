@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import Notion, find_notion, of_labels
-from evenhand.core.rates import AnyRate, Rate, WorstRate
+from evenhand.core.rates import AnyRate, Partition, Rate, WorstRate, by_partition
 
 # How groups are compared, by name: what is measured of the counts, the larger the fairer.
 COMPARISONS: dict[str, Callable[[AnyRate, ArrayLike], FloatArray]] = {
@@ -139,6 +139,13 @@ class Target:
     def at(self, level: float) -> "Target":
         """Give the same demand at another level; the others stay in proportion."""
         return replace(self, level=float(level))
+
+    def by(self, partitions: Sequence[Partition]) -> "Target":
+        """Give the same demand between the groups of some partitions; without any, this one."""
+        if not partitions:
+            return self
+        kinds = self.kinds * len(partitions)
+        return replace(self, rate=by_partition(self.rate, partitions), kinds=kinds)
 
     def like(self, other: "Target") -> bool:
         """Whether another target measures the same on the same scale, at whatever level."""

@@ -25,6 +25,7 @@ from evenhand.core.groups import (
     only_text,
     rising,
 )
+from evenhand.core.rates import Partition
 
 # A number with more distinct values than this is a quantity, not a group.
 MAX_GROUP_VALUES = 20
@@ -176,6 +177,49 @@ def _check_groups(levels: NDArray[Any], where: str, *, two: bool, binned: bool) 
         raise InputError("number_of_groups", argument=argument, needed=needed, **about)
     if not binned and n > MAX_GROUP_VALUES and np.issubdtype(levels.dtype, np.number):
         raise InputError("groups_are_numbers", argument=argument, n=n, bins=Parameter("bins"))
+
+
+def attribute_columns(values: Any, used: Any = None) -> pd.DataFrame | None:
+    """Give the columns of several attributes, of the rows used; None of one column."""
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        values = pd.DataFrame(values).infer_objects()
+    if hasattr(values, "columns") and not isinstance(values, pd.DataFrame):
+        values = pd.DataFrame({column: np.asarray(values[column]) for column in values.columns})
+    if not isinstance(values, pd.DataFrame) or values.shape[1] < 2:
+        return None
+    return values if used is None else values.iloc[used]
+
+
+def make_partitions(
+    columns: pd.DataFrame,
+    z: NDArray[np.intp],
+    crossed: NDArray[Any],
+    least: int,
+    *,
+    crossed_too: bool,
+) -> tuple[Partition, ...]:
+    """Give the groups of each attribute, and if asked for the crossed ones that are large enough.
+
+    ``z`` is the number of each row's group among all ``crossed`` ones.
+    """
+    first = np.unique(z, return_index=True)[1]
+
+    def partition(name: str, levels: Any, codes: NDArray[Any]) -> Partition:
+        """Give the groups of the levels that have rows enough."""
+        where = f" of {name!r}"
+        _check_groups(np.asarray(levels), where, two=False, binned=True)
+        sizes = np.bincount(codes, minlength=len(levels))
+        compared, number, small = compared_groups(np.asarray(levels), sizes, least, where)
+        place = number[codes[first]]
+        members = [tuple(np.flatnonzero(place == j).tolist()) for j in range(len(compared))]
+        names = tuple(map(str, compared.tolist()))
+        left_out = tuple((str(group), int(n)) for group, n in small.items())
+        return Partition(name, names, tuple(members), left_out)
+
+    found = [partition(str(name), *group_codes(columns[name])) for name in columns]
+    if crossed_too:
+        found.append(partition(" × ".join(map(str, columns)), crossed, z))
+    return tuple(found)
 
 
 def compared_groups(

@@ -51,6 +51,10 @@ __all__ = ["sweep", "sweep_targets"]
 # they are computed in float64, as predictions do, whatever the precision of the inputs.
 RESOLUTION = 1e-12
 
+# Up to how many rows every cut is tried where there are more groups than this, each of which is a
+# part of every point, or where groups are merged, which no compiled loop does.
+MANY_GROUPS, MANY_ROWS = 8, 4096
+
 # The most standard errors for differences, whose targets are small beside them: more would prefer
 # rates that vary less to rates that are alike (on Adult .03 of accuracy at ε = .02).
 APART = 1.0
@@ -116,9 +120,12 @@ def sweep_targets(
         Up to how many rows every cut is tried, and from how many on that is compiled.
     """
     strategy: type[Sweep] = HistogramCuts
+    merged = any(rate.by is not None for rate in oracle.notion.rate.components)
+    many = merged or oracle.n_groups > MANY_GROUPS
+    exact_rows = min(limits.exact_rows, MANY_ROWS) if many else limits.exact_rows
     if not cut:
         strategy = ZeroCut
-    elif oracle.rows.n_samples <= limits.exact_rows:
+    elif oracle.rows.n_samples <= exact_rows:
         strategy = ExactCuts
     search = strategy(oracle, iterates, targets, by_group, min_share, limits)
     complete = search.run()
@@ -378,7 +385,10 @@ class ExactCuts(ManyCuts):
 
 @faster_version(one_cut, "numpy")
 def _compiled_version(sweep: ExactCuts) -> Callable[..., list[Cuts]] | None:
-    if sweep.by_group or sweep.outputs > 1 or not can_compile(sweep.rows.n_samples, sweep.limits):
+    merged = any(rate.by is not None for rate in sweep.notion.rate.components)
+    if sweep.by_group or sweep.outputs > 1 or merged:
+        return None
+    if not can_compile(sweep.rows.n_samples, sweep.limits):
         return None
     from evenhand.frontier.numba_cuts import CutFinder
 

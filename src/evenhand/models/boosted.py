@@ -140,6 +140,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     group_cuts : bool, default=False
         Attribute-aware: the group is an input of the label's model, ``predict`` needs it, and each
         group has its own cut; nothing estimates the group then. Two labels only.
+    attributes
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. Rates are compared between bins, as many
         of equal size or those between the values given, and each bin has its probability column.
@@ -205,6 +206,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     survey_weights: bool = False
     group_cuts: bool = False
     bins: Any = None
+    attributes: str = "crossed"
     random_state: Any = None
     n_jobs: int | None = None
 

@@ -136,6 +136,8 @@ def summary_html(estimator: Any) -> str:
     inner = getattr(model, "classifier_", model)
     missed = "NOT reached" if inner.guarantee_ is None else "NOT certified"
     mark, words = ("✓", "reached") if model.point_.feasible else ("✗", missed)
+    if inner.fitted_.partitions:
+        named = f"{'; '.join(by.name for by in inner.fitted_.partitions)}: each by itself"
     targets = _targets(model)
     target = inner.target_
     name = READ[target.comparison][0]

@@ -185,6 +185,12 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. The adversary then guesses its value, and
         rates are compared between bins: as many of equal size, or those between the values given.
+    attributes : {"crossed", "each", "both"}, default="crossed"
+        Of several sensitive columns: which groups are compared. ``"crossed"``: every combination of
+        values. ``"each"``: the values of each column by themselves; the worst column counts.
+        ``"both"``: those, and the combinations. ``min_group_size`` is of the groups compared, so
+        combinations too small for ``"crossed"`` count within each column. One column is the same in
+        all three. Not with ``group_cuts``, which are cuts of combinations.
 
     Attributes
     ----------
@@ -284,6 +290,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "survey_weights": ["boolean"],
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
+        "attributes": [StrOptions({"crossed", "each", "both"})],
         "engine": [StrOptions({"auto", "numpy", "torch", "dask"})],
         "device": [object],  # PyTorch knows which there are
     }
@@ -309,6 +316,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         survey_weights: bool = False,
         group_cuts: bool = False,
         bins: Any = None,
+        attributes: str = "crossed",
         engine: str = "auto",
         device: Any = None,
     ) -> None:
@@ -329,6 +337,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.survey_weights = survey_weights
         self.group_cuts = group_cuts
         self.bins = bins
+        self.attributes = attributes
         self.engine = engine
         self.device = device
 
@@ -523,7 +532,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         """Give what the parameters demand."""
         labels: dict[str, Any] = {"n_labels": len(self.classes_)}
         labels["favourable"] = self.fitted_.frontier.favourable
-        return find_target(self.notion, self.tau, self.epsilon, **labels)
+        target = find_target(self.notion, self.tau, self.epsilon, **labels)
+        return target.by(self.fitted_.partitions)
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for the target, and warn if it misses it."""

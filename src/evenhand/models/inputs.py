@@ -14,15 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from evenhand._sklearn import check_sample_weight, safe_indexing
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import check_missing, crossed, only_text, rising
+from evenhand.core.rates import Partition
 from evenhand.core.row_sums import column_ends
 from evenhand.core.rows import Rows
 from evenhand.engines.chunks import check_columns, check_numbers, check_weight_range, column_sizes
 from evenhand.engines.coding import (
+    attribute_columns,
     count_levels,
     group_values,
     joined,
     listed,
     make_coding,
+    make_partitions,
     named,
     recode,
 )
@@ -250,7 +253,8 @@ class CodedRows(NamedTuple):
     are bins of a number, ``quantity`` is that number, standardised, and ``edges`` separate them;
     ``extra`` is the noise column, and ``person`` whose row it is, if that was said. ``directions``
     are weights that are known to be worth a place among the iterates. If an engine has the rows, it
-    is their ``source``, and X, y, z and weight are None.
+    is their ``source``, and X, y, z and weight are None. ``partitions`` are the groups of each
+    attribute, if these are what is compared.
     """
 
     X: Any
@@ -267,6 +271,7 @@ class CodedRows(NamedTuple):
     person: NDArray[np.intp] | None = None
     source: Rows | None = None
     directions: NDArray[np.float64] | None = None
+    partitions: tuple[Partition, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -300,12 +305,14 @@ def code_rows(
     survey: bool = False,
     extra: Any = None,
     bins: Any = None,
+    attributes: str = "crossed",
     **options: Any,
 ) -> CodedRows:
     """Check the weights, find the groups, drop rows of zero weight, and code labels and groups.
 
     ``table``, ``column`` and ``where`` say where :func:`find_groups` looks, in X by default;
-    options are those of :func:`evenhand.engines.coding.make_coding`.
+    options are those of :func:`evenhand.engines.coding.make_coding`. Of ``attributes`` that are not
+    crossed alone all crossed groups are counted, however small, and partitions are compared.
     """
     weight, used = check_weights(X, sample_weight, survey=survey)
     groups = find_groups(X if table is None else table, column, where, sensitive_features, used)
@@ -322,11 +329,23 @@ def code_rows(
         values, quantity, edges = in_bins(groups, bins, weight)
     _check_length(values, X.shape[0])
     labels, levels = count_levels(y, "y"), count_levels(values, "sensitive_features")
+    columns = None
+    if attributes != "crossed":
+        given = groups if sensitive_features is None else sensitive_features
+        columns = attribute_columns(given, used)
+    least = options.get("min_group_size", 1)
+    if columns is not None:
+        options["min_group_size"] = 1
     options |= {"label_dtype": y.dtype, "where": among, "binned": bins is not None}
     coding = make_coding(labels[0], levels[0], **options)
     y, z = recode(*labels, coding.labels), recode(*levels, coding.groups)
     names = coding.classes, coding.compared, coding.small
-    return CodedRows(X, y, z, weight, np.arange(X.shape[1]), *names, quantity, extra, edges)
+    rows = CodedRows(X, y, z, weight, np.arange(X.shape[1]), *names, quantity, extra, edges)
+    if columns is None:
+        return rows
+    crossed_too = attributes == "both"
+    partitions = make_partitions(columns, z, coding.compared, least, crossed_too=crossed_too)
+    return rows._replace(partitions=partitions)
 
 
 def code_known_groups(

@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 import evenhand
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import plain_labels
-from evenhand.core.notions import AnyNotion, find_notion, of_labels
+from evenhand.core.notions import AnyNotion, by_attribute, find_notion, of_labels
+from evenhand.core.rates import Partition
 from evenhand.core.solvers import SOLVERS
 from evenhand.core.targets import Target, find_target
 from evenhand.engines.coding import listed
@@ -129,11 +130,15 @@ class Settings:
     survey_weights: bool
     group_cuts: bool
     bins: Any
+    attributes: str
     engine: str
     device: Any
 
     def __post_init__(self) -> None:
         self.target_of(2)  # so that its errors come before the errors of the data
+        if self.group_cuts and self.attributes != "crossed":
+            about = {"attributes": Parameter("attributes", self.attributes)}
+            raise InputError("cuts_of_crossed", group_cuts=Parameter("group_cuts"), **about)
         if self.certifies and self.selection == "crossfit":
             raise InputError(
                 "certified_crossfit",
@@ -182,18 +187,34 @@ class Settings:
             "survey": self.survey_weights,
             "bins": self.bins,
             "min_group_size": self.min_group_size,
+            "attributes": self.attributes,
             "label_order": self.label_order,
         }
 
-    def notion_of(self, n_labels: int, favourable: Sequence[int] = ()) -> AnyNotion:
-        """Give the notion, for each of the favourable labels if there are more than two."""
-        notion = find_notion(self.notion, self.method.degree)
-        return notion if n_labels == 2 else of_labels(notion, list(favourable), n_labels)
+    def notion_of(
+        self,
+        n_labels: int,
+        favourable: Sequence[int] = (),
+        partitions: Sequence[Partition] = (),
+    ) -> AnyNotion:
+        """Give the notion, for each of the favourable labels if there are more than two.
 
-    def target_of(self, n_labels: int, favourable: Sequence[int] = ()) -> Target:
+        It is demanded between the groups of the ``partitions``, if there are any.
+        """
+        notion = find_notion(self.notion, self.method.degree)
+        if n_labels > 2:
+            notion = of_labels(notion, list(favourable), n_labels)
+        return by_attribute(notion, partitions)
+
+    def target_of(
+        self,
+        n_labels: int,
+        favourable: Sequence[int] = (),
+        partitions: Sequence[Partition] = (),
+    ) -> Target:
         """Give the target, of each of the favourable labels if there are more than two."""
         labels: dict[str, Any] = {"n_labels": n_labels, "favourable": favourable}
-        return find_target(self.notion, self.tau, self.epsilon, **labels)
+        return find_target(self.notion, self.tau, self.epsilon, **labels).by(partitions)
 
     def label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Put the labels in the order of their numbers: of two the favourable one is second."""
@@ -241,6 +262,7 @@ class Settings:
         """Parameters that need the whole table at hand, with their values."""
         needs = {
             "bins": (self.bins, self.bins is not None),
+            "attributes": (self.attributes, self.attributes != "crossed"),
             "sensitive_features": (self.sensitive_features, self.sensitive_features is not None),
             "extra_column": (self.method.extra_column, self.method.noise),
             "cv": (self.cv, self.place == "crossfit" and not isinstance(self.cv, Integral)),

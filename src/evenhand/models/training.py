@@ -19,7 +19,7 @@ from evenhand._extras import import_extra
 from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.oracle import Oracle
-from evenhand.core.rates import AnyRate
+from evenhand.core.rates import AnyRate, Partition
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
 from evenhand.core.solvers import SOLVERS, Iteration, minimize_loss
 from evenhand.core.targets import Target
@@ -111,6 +111,8 @@ class Fit:
         Whether each group has its own cut; whether the extra column is noise.
     requirement : str
         What every point must have, in words.
+    partitions : tuple of Partition
+        The groups of each attribute, if these are what is compared.
     """
 
     labels: NDArray[Any]
@@ -133,6 +135,7 @@ class Fit:
     group_cuts: bool
     noise: bool
     requirement: str
+    partitions: tuple[Partition, ...] = ()
     other: Other | None = None
 
     @property
@@ -203,10 +206,10 @@ class Fit:
         counts = self.frontier.last.counts[: len(self.groups)]
         for component in self.rate.components:
             labels = sorted({y for y, _ in component.denominator})
-            rows = counts.sum(axis=-1)[:, labels].sum(axis=1)
+            rows = component.fractions(counts)[1]
             whole = {(y, p) for y in labels for p in range(counts.shape[-1])}
             if set(component.denominator) == whole and not rows.all():
-                group = self.groups.tolist()[int(np.argmin(rows))]
+                group = component.groups(self.groups.tolist())[int(np.argmin(rows))]
                 names = " or ".join(repr(self.labels.tolist()[y]) for y in labels)
                 return InputWarning(
                     "undefined_rate",
@@ -248,7 +251,9 @@ def learn(
         check_digits(oracle.rows, oracle.metric.unused, names)
     if names is not None:
         _check_columns(int(np.count_nonzero(oracle.column_scale)), fitted.n_rows, settings)
-    target = settings.target_of(len(rows.classes), settings.favourable(rows.classes))
+    target = settings.target_of(
+        len(rows.classes), settings.favourable(rows.classes), rows.partitions
+    )
     targets = target, *target.others
     run = _explore(oracle, settings, fitted, targets)
     trouble = run.trouble
@@ -281,6 +286,7 @@ def learn(
         group_cuts=bool(settings.group_cuts),
         noise=settings.method.noise,
         requirement=_requirement(settings, rows, oracle.notion.better_than_chance),
+        partitions=rows.partitions,
         other=sides[1] if len(sides) > 1 else None,
     )
 
@@ -339,7 +345,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
     if _engine(rows, settings) == "numpy" and rows.source is None and not noise:
         rows = merge_alike(rows)
     n_labels = len(rows.classes)
-    notion = settings.notion_of(n_labels, settings.favourable(rows.classes))
+    notion = settings.notion_of(n_labels, settings.favourable(rows.classes), rows.partitions)
     SOLVERS[method.solver].check(notion)
     return Oracle(
         _source(rows, settings),
@@ -478,10 +484,20 @@ def _parts(
     for fitted, held in parts:
         if place == "crossfit" and not len(held):
             raise InputError("empty_fold", cv=Parameter("cv", settings.cv), n=n)
-        check_fitted(rows.z[fitted], rows.y[fitted], names)
-        if place != "crossfit":
-            check_held_out(rows.z[held], rows.groups.tolist(), settings.none_held_out)
+        for z, groups in _compared(rows, names[0]):
+            check_fitted(z[fitted], rows.y[fitted], (groups, names[1]))
+            if place != "crossfit":
+                check_held_out(z[held], groups[: len(rows.groups)], settings.none_held_out)
     return parts
+
+
+def _compared(rows: CodedRows, names: list[Any]) -> list[tuple[NDArray[np.intp], list[Any]]]:
+    """Give each row's number among the groups that must not be missing, and their names."""
+    if not rows.partitions:
+        return [(rows.z, names)]
+    places = [(by.place(len(rows.groups))[rows.z], by) for by in rows.partitions]
+    # Rows of a value that is too small are behind the others.
+    return [(np.where(place < 0, len(by.groups), place), list(by.groups)) for place, by in places]
 
 
 def _names(rows: CodedRows, settings: Settings) -> tuple[list[Any], list[Any]]:

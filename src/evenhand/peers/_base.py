@@ -187,7 +187,7 @@ class Peer(ChecksParameters, ClassifierMixin, BaseEstimator, ABC):
         check_labels(y)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_sizes(X, getattr(self, "feature_names_in_", None))
-        options = {"two_groups": not self.many_groups, "two_labels": True}
+        options: dict[str, Any] = {"two_groups": not self.many_groups, "two_labels": True}
         rows = code_rows(X, y, sensitive_features, sample_weight, **options)
         self.classes_, self.groups_ = rows.classes, rows.groups
         return rows

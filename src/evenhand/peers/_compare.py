@@ -18,10 +18,12 @@ from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length, check_random_state, get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from evenhand._extras import package_version
-from evenhand._sklearn import safe_indexing
+from evenhand._sklearn import check_sample_weight, safe_indexing
 from evenhand.core.errors import InputError, Parameter
+from evenhand.core.groups import group_codes
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS, AnyNotion, notion_name
 from evenhand.core.rates import RATES, overall_accuracy
@@ -36,11 +38,12 @@ _OWN = ("evenhand", "scikit-learn")
 
 
 class _Data(NamedTuple):
-    """The table, its labels, its groups, and the transformer to fit on each training part."""
+    """The table, its labels, groups and weights, and the transformer to fit on training parts."""
 
     X: Any
     y: Any
     z: Any
+    weight: Any
     transformer: Any
 
 
@@ -113,22 +116,34 @@ def _memory() -> Iterator[list[float]]:
 
 
 def fit_all(
-    peer: PeerRecord, notion: str, taus: Sequence[float], seed: int, X: Any, y: Any, z: Any
+    peer: PeerRecord,
+    notion: str,
+    taus: Sequence[float],
+    seed: int,
+    X: Any,
+    y: Any,
+    z: Any,
+    weight: Any = None,
 ) -> Callable[[float], Any]:
     """Fit what the peer needs for all τ; return the choice of a fitted classifier for one."""
+    weights = {} if weight is None else {"sample_weight": weight}
+    takes = peer.saved or has_fit_parameter(peer.make(notion, seed), "sample_weight")
+    if weights and not takes:
+        raise InputError("peer_without_weights")
+    given = {"sensitive_features": z, **weights}
 
     def fitted(**params: Any) -> Any:
         estimator = clone(peer.make(notion, seed)).set_params(**params)
-        return estimator.fit(X, y, **groups_to_fit(estimator, z))
+        return estimator.fit(X, y, **weights, **groups_to_fit(estimator, z))
 
     def counts(estimator: Any) -> Any:
-        return group_counts(y, _predict(estimator, X, z), sensitive_features=z)[1]
+        return group_counts(y, _predict(estimator, X, z), **given)[1]
 
     if peer.path:
         ((name, values),) = peer.path.items()
         estimator = clone(peer.make(notion, seed))
         if hasattr(estimator, "fit_path"):
-            models = estimator.fit_path(X, y, sensitive_features=z, bounds=values)
+            models = estimator.fit_path(X, y, bounds=values, **given)
         else:
             models = [fitted(**{name: value}) for value in values]
         answers = [Answer(model, counts(model)) for model in models]
@@ -147,13 +162,14 @@ def fit_all(
     return lambda tau: estimator
 
 
-def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any) -> str:
+def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any, z: Any) -> str:
     """Name the group that makes a classifier ineligible, the smallest of several; else nothing."""
     wrong = [j for j in range(len(counts)) if not notion.eligible(counts[j : j + 1], MIN_SHARE)]
     if not wrong:
         return ""
     j = min(wrong, key=lambda j: float(counts[j].sum()))
-    n, share = int(counts[j].sum()), float(RATES["selection_rate"].per_group(counts)[j])
+    share = float(RATES["selection_rate"].per_group(counts)[j])
+    n = int(np.bincount(group_codes(z)[1])[j])
     inside = MIN_SHARE <= share <= 1 - MIN_SHARE
     what = "its rate is no better than chance" if inside else f"{share:.1%} get the favourable one"
     return f"of the group {groups[j]} ({n} test row{'s' * (n != 1)}) {what}"
@@ -172,6 +188,7 @@ def _run(
     """Rows of the table for one peer on one split."""
     record = NOTIONS[notion](2)
     X, y, z = ([safe_indexing(v, part) for part in parts] for v in data[:3])
+    weight = [None if data.weight is None else data.weight[part] for part in parts]
     if data.transformer is not None and not peer.saved:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
@@ -191,7 +208,7 @@ def _run(
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             with _memory() as rise:
-                choose = fit_all(peer, notion, taus, seed, X[0], y[0], z[0])
+                choose = fit_all(peer, notion, taus, seed, X[0], y[0], z[0], weight[0])
                 chosen = {tau: choose(tau) for tau in taus}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
             rows = []
@@ -200,12 +217,15 @@ def _run(
                 rows.append(row)
                 for where, i in (("train_", 0), ("", 1)):
                     levels, counts = group_counts(
-                        y[i], _predict(estimator, X[i], z[i]), sensitive_features=z[i]
+                        y[i],
+                        _predict(estimator, X[i], z[i]),
+                        sensitive_features=z[i],
+                        sample_weight=weight[i],
                     )
                     row[f"{where}accuracy"] = _accuracy(counts)
                     row[f"{where}rate"] = float(record.rate.ratio(counts))
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
-                row["ineligible"] = _why_ineligible(record, levels, counts)
+                row["ineligible"] = _why_ineligible(record, levels, counts, z[1])
                 for component in record.rate.components:
                     for group, rate in zip(levels, component.per_group(counts), strict=True):
                         row[f"{component.name}[{group}]"] = float(rate)
@@ -226,6 +246,7 @@ def compare(
     taus: Sequence[float] = (0.7, 0.8, 0.9, 0.95),
     n_splits: int = 5,
     test_size: float = 0.3,
+    sample_weight: Any = None,
     transformer: Any = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -257,6 +278,8 @@ def compare(
         Random splits, stratified on label and group.
     test_size : float, default=0.3
         Share of the test part.
+    sample_weight : array-like of shape (n_samples,), optional
+        Row weights, in fits and in figures; methods that take none are left out.
     transformer : transformer, optional
         Fitted on each training part and applied to both, for instance ``StandardScaler()`` or the
         ``encoder`` of a dataset.
@@ -326,7 +349,8 @@ def compare(
         )
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
     parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
-    data = _Data(X, y, z, transformer)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, z)
+    data = _Data(X, y, z, weight, transformer)
     jobs = [(key, peer, i) for i in range(n_splits) for key, peer in chosen.items()]
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results: list[dict[str, Any]] = []

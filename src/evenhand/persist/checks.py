@@ -5,7 +5,7 @@ is checked here, so that a bad file is refused on loading and not somewhere insi
 sizes of plain values, shapes and ranges of arrays, and figures that contradict each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from reprlib import repr as brief
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.rates import WorstRate, overall_accuracy
+from evenhand.core.rates import Partition, WorstRate, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.engines.chunks import MOST_ROWS
 from evenhand.frontier.held_out import HeldOut
@@ -259,11 +259,33 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
         check_array("edges", fit.edges, (len(fit.edges),))
 
 
+def partitions_from(state: Any, settings: Settings, n_groups: int) -> tuple[Partition, ...]:
+    """Give the groups of each attribute; refuse such as no fit has."""
+    check_value("partitions", state, list)
+    _check_agrees("partitions", not state or settings.attributes != "crossed")
+    found = []
+    for about in state:
+        check_fields(about, {"name": str, "groups": TEXTS, "members": list, "small": list})
+        for group, n in about["small"]:
+            check_value("small", group, str)
+            check_value("small", n, int)
+        members = tuple(tuple(one) for one in about["members"])
+        for number in (numbers := [j for one in members for j in one]):
+            check_value("members", number, int)
+        good = len(members) == len(about["groups"]) > 1 and all(members)
+        good &= len(set(numbers)) == len(numbers) and set(numbers) <= set(range(n_groups))
+        _check_agrees("partitions", good)
+        small = tuple((group, n) for group, n in about["small"])
+        found.append(Partition(about["name"], tuple(about["groups"]), members, small))
+    return tuple(found)
+
+
 def target_from(
     state: Mapping[str, Any],
     settings: Settings,
     classes: NDArray[Any],
     n_groups: int,
+    partitions: Sequence[Partition],
     limits: Limits,
 ) -> Target:
     """Give the target of the classifier's notion with the shares of a file, if it is the file's."""
@@ -274,7 +296,7 @@ def target_from(
     if n_labels > 2:
         n_pairs = n_labels**2 * len(favourable) * len(settings.notion_of(2).components)
         _check_number("pairs", n_pairs, limits.pairs)
-    own = settings.target_of(n_labels, favourable)
+    own = settings.target_of(n_labels, favourable, partitions)
     rate = own.rate
     n_rates = n_groups * len(rate.components)
     _check_number("rates", n_rates, limits.rates)
@@ -437,6 +459,8 @@ def check_facts(facts: Any, classifier: FairClassifier, sensitive: list[str] | N
     for tau in facts.get("earlier_taus", []):
         check_value("earlier_taus", tau, float)
         check_array("earlier_taus", abs(tau), (), 1.0)
+    if facts.get("weight") is not None:
+        check_value("weight", facts["weight"], str)
     for dropped in facts["rows_dropped"]:
         check_fields({"whom": ""} | dropped, DROPPED, "rows_dropped")
     # Models of earlier versions have none.
@@ -493,7 +517,8 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     counts = np.array(facts[name], dtype=np.float64)
     rows = counts[-1].sum(axis=-1)
     _check_rows(name, counts, rows)
-    _check_agrees(f"n_{part}", rows.sum() == facts[f"n_{part}"])
+    weighted = facts.get("weight") is not None
+    _check_agrees(f"n_{part}", weighted or rows.sum() == facts[f"n_{part}"])
     others = {f"plain.counts.{part}": plain[part]}
     if best is not None:
         others[f"plain.best_cut.{part}"] = best["counts"][part]
@@ -503,14 +528,16 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     if part != "train":
         return
     held_out = model.held_out_
-    # What is trained with facts has no weights.
     if held_out is not None and model.selection != "crossfit":
         fitted = fitted + held_out.last
+    # A fit brings weights to a scale of its own.
+    scale = rows.sum() / fitted.sum() if weighted else 1.0
     if facts.get("person") is None:
-        _check_rows("the frontier", fitted, rows)
+        _check_rows("the frontier", fitted * scale, rows)
     else:  # one row of each person held out is counted
-        _check_agrees("the frontier", bool((fitted.sum(axis=-1) <= rows).all()))
+        _check_agrees("the frontier", weighted or bool((fitted.sum(axis=-1) <= rows).all()))
     if held_out is None and not model.fitted_.noise:
         # Scores at a cut may fall on either side of it when they are computed once more.
-        moved = np.abs(counts[:-1] - model.answers_.counts).sum(axis=(1, 2, 3))
-        _check_agrees(name, moved.max(initial=0.0) <= 2 + MOVED * rows.sum())
+        moved = np.abs(counts[:-1] - model.answers_.counts * scale).sum(axis=(1, 2, 3))
+        few = 2 * (rows.sum() / facts["n_train"] if weighted else 1.0)
+        _check_agrees(name, moved.max(initial=0.0) <= few + MOVED * rows.sum())

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from evenhand.core.errors import InputError, InputWarning
+from evenhand.core.rates import Rate
 from evenhand.core.targets import Target
 from evenhand.core.trajectory import Trajectory
 from evenhand.frontier.choice import answer
@@ -36,6 +37,7 @@ from evenhand.persist.checks import (
     check_plan,
     check_value,
     other_target,
+    partitions_from,
     shape_of,
     target_from,
 )
@@ -245,10 +247,11 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         "n_features_in": int(model.n_features_in_),
         "converged": bool(model.converged_),
         "small_groups": [[name, int(n)] for name, n in fit.small_groups.items()],
+        **({"partitions": [asdict(by) for by in fit.partitions]} if fit.partitions else {}),
         "target": {
             **_target_state(fit.target),
             "name": rate.name,
-            "parts": [asdict(part) for part in rate.components],
+            "parts": [_part_state(part) for part in rate.components],
         },
         **_side_state(fit.frontier, fit.held_out, arrays),
         "trajectory": {
@@ -269,6 +272,13 @@ def _classifier_state(model: FairClassifier, arrays: Arrays) -> dict[str, Any]:
         if name != "leg":
             arrays[f"trajectory.{name}"] = np.array([step[name] for step in trajectory.steps])
     arrays |= {"kept.row": trajectory.iterate_rows, "kept.iterate": trajectory.iterates}
+    return state
+
+
+def _part_state(rate: Rate) -> dict[str, Any]:
+    """Give a rate as plain values, without its groups, which the fit has."""
+    state = asdict(rate)
+    del state["by"]
     return state
 
 
@@ -328,11 +338,13 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     model.n_features_in_ = state["n_features_in"]
     if "feature_names_in" in state:
         model.feature_names_in_ = _array_of(state["feature_names_in"], limits)
-    target = target_from(state["target"], settings, classes, len(groups), limits)
+    partitions = partitions_from(state.get("partitions", []), settings, len(groups))
+    target = target_from(state["target"], settings, classes, len(groups), partitions, limits)
     rows = arrays["kept.row"].tolist()
     sources = tuple(_sources_from(state["trajectory"], rows))
     more = {"groups": groups.tolist(), "labels": labels.tolist(), "sources": sources}
     kept = list(zip(rows, arrays["kept.iterate"], sources, strict=True))
+    rate = settings.notion_of(len(classes), settings.favourable(classes), partitions).rate
     later: Any = None
     fit = Fit(
         **{name: about[name] for name in PLAIN},
@@ -344,9 +356,10 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
         edges=arrays.get("edges"),
         target=target,
         frontier=_frontiers_from(state, arrays, "", comparison=target.comparison, **more),
-        trajectory=Trajectory(target.rate, len(groups), kept),
+        trajectory=Trajectory(rate, len(groups), kept),
         held_out=None,
         answers=later,  # when it is known that the counts are good
+        partitions=partitions,
         trouble=None if state["converged"] else UNCONVERGED,
     )
     check_fit(fit, model, state["trajectory"]["leg"], arrays, limits)

@@ -104,11 +104,14 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(counts: FloatArray, target: Target) -> _Pairs:
-    order = np.array(list(permutations(range(counts.shape[1]), 2))).T
-    fractions = [np.array(rate.fractions(counts))[..., order] for rate in target.rate.components]
+    fractions = []
+    for rate in target.rate.components:
+        found = np.array(rate.fractions(counts))
+        fractions.append(found[..., np.array(list(permutations(range(found.shape[-1]), 2))).T])
     hits, trials = np.moveaxis(np.concatenate(fractions, axis=-1), 2, 1)
     differs = [kind == "difference" for kind in target.kinds]
-    about = (np.repeat(of, order.shape[1]) for of in (target.rate.shares, target.offsets, differs))
+    n_pairs = [found.shape[-1] for found in fractions]
+    about = (np.repeat(of, n_pairs) for of in (target.rate.shares, target.offsets, differs))
     return _Pairs(hits, trials, *about)
 
 

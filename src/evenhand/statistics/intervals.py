@@ -60,16 +60,17 @@ def upper_end(target: Target, counts: ArrayLike, error: float, *, less: int = 0)
     ``less`` is by how many the number of pairs, by which the error is divided, is lowered if there
     are two of them.
     """
-    j, k = np.nonzero(~np.eye(len(np.asarray(counts)), dtype=bool))
-    if not len(j):
+    sizes = [len(rate.fractions(counts)[1]) for rate in target.rate.components]
+    if min(sizes) < 2:
         return float("nan")
-    error /= (n := len(target.kinds) * len(j)) - less * (n == 2)
+    error /= (n := sum(size * (size - 1) for size in sizes)) - less * (n == 2)
     found, parity, quantile = [], target.worst + 1, -float(ndtri(error))
     scales = zip(target.kinds, target.offsets, target.rate.shares, strict=True)
     for rate, (kind, offset, share) in zip(target.rate.components, scales, strict=True):
         top, bottom = rate.fractions(counts)
         if not bottom.all():
             return float("nan")
+        j, k = np.nonzero(~np.eye(len(bottom), dtype=bool))
         seen, difference = [(of[j], of[k]) for of in (top, bottom)], kind == "difference"
         limits = score_limit(*seen, difference=difference, quantile=quantile)
         with np.errstate(divide="ignore"):

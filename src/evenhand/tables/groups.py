@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import InputError, Parameter
 from evenhand.models.bins import bin_edges, bin_names
 from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, listed
-from evenhand.tables.numbers import is_number, read_numbers
+from evenhand.tables.numbers import is_number, read_numbers, read_weights
 
 # What the group of rows without a value is called.
 MISSING = "(missing)"
@@ -22,13 +22,18 @@ MOST_VALUES = 20
 
 
 class Columns(NamedTuple):
-    """Which columns of a table hold labels and groups, and how these are read."""
+    """Which columns of a table hold labels, groups and weights, and how these are read."""
 
     label: str | None
     sensitive: Sequence[str]
     missing_groups: str = "error"
     bins: Any = None
     missing: MissingWords = BUILT_IN
+    weight: str | None = None
+
+    def weights(self, X: Any) -> NDArray[np.float64] | None:
+        """Give each row's weight, if a column holds weights."""
+        return None if self.weight is None else read_weights(X, self.weight, self.missing)
 
     def values(self, X: Any, *, numbers: bool = False) -> pd.DataFrame:
         """Give the sensitive columns; ``numbers`` says that all are to be binned."""

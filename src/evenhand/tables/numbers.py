@@ -7,7 +7,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.tables.columns import BUILT_IN, CellError, Column, MissingWords
+from evenhand.core.errors import InputError
+from evenhand.tables.columns import BUILT_IN, CellError, Column, MissingWords, as_table, no_column
 
 COMMA = "decimal comma"
 
@@ -105,6 +106,33 @@ def read_numbers(
     if not tolerant:
         refuse_unread(texts, values, "numbers", written, "correct that value")
     return texts.spread(values)
+
+
+def read_weights(X: Any, column: str, words: MissingWords = BUILT_IN) -> NDArray[np.float64]:
+    """Give each row's weight; refuse a column that does not hold one for every row."""
+    table = as_table(X)
+    if column not in table.columns:
+        raise no_column(column, table.columns)
+    weights = read_numbers(table[column], tolerant=True, missing=words)
+    texts = table[column].as_text(words)
+    if (missing := texts.codes < 0).any():
+        raise InputError("missing_weights", **_rows_of(texts, missing))
+    if (unread := np.isnan(weights)).any():
+        raise InputError("unreadable_weights", **_rows_of(texts, unread))
+    if (negative := weights < 0).any():
+        raise InputError("negative_weights", **_rows_of(texts, negative))
+    if (infinite := np.isinf(weights)).any():
+        raise InputError("infinite_weights", **_rows_of(texts, infinite))
+    if not weights.any():
+        raise InputError("no_positive_weight", column=column, n=len(weights))
+    return weights
+
+
+def _rows_of(texts: Column, rows: NDArray[np.bool_]) -> dict[str, Any]:
+    """Say of a column in how many rows something is wrong, and what the first of them has."""
+    values, first, n = texts.levels.tolist(), int(texts.codes[rows][0]), int(rows.sum())
+    value = shortened(values[first]) if first >= 0 else ""
+    return {"column": texts.name, "n": n, "rows": "rows" if n > 1 else "row", "value": value}
 
 
 def refuse_unread(

@@ -14,6 +14,8 @@ ASSUMED = (
     "The population is whatever the rows are independent draws from; of rows that a model was "
     "fitted to nothing follows"
 )
+# What stands where intervals would.
+NO_INTERVALS = "of weighted rows no exact interval is known"
 STYLES = {HOLDS: "green", FAILS: "red", UNTOLD: "yellow"}
 
 
@@ -30,7 +32,9 @@ def population_sentence(
     if verdict is None or verdict["rule"] == "cannot be judged":
         return ""
     if verdict["at_least"] is None:
-        return f"Whether {words.goal(verdict['level'])} holds in the population cannot be told."
+        why = f": {NO_INTERVALS}" * bool(verdict.get("weighted"))
+        goal = words.goal(verdict["level"])
+        return f"Whether {goal} holds in the population cannot be told{why}."
     level, found = verdict["level"], verdict["population"]
     low, high = (words.text(verdict[end], level) for end in ("at_least", "at_most"))
     ends = {HOLDS: f"{low} or {words.better}", FAILS: f"{high} or {words.worse}"}
@@ -51,6 +55,18 @@ def population_sentence(
     if needed is not None:
         text += f" About {thousands(needed)} {rows or 'rows'} at the same rates would tell."
     return text
+
+
+def weight_sentence(column: str | None, survey: bool | None = None) -> str:
+    """Say that figures are weighted, and by what; ``survey`` says what training takes it for."""
+    if column is None:
+        return ""
+    means = {
+        None: "",
+        True: ", the number of people that a row of a survey speaks for",
+        False: ", the number of equal rows that a row stands for",
+    }[survey]
+    return f"All figures are weighted by {column}{means}; {NO_INTERVALS}."
 
 
 def bounds_sentence(verdict: Mapping[str, Any] | None, words: TargetWords) -> str:

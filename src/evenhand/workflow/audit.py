@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats.contingency import association
+from scipy.stats import chi2_contingency
 
 from evenhand.core.errors import InputError, Parameter
 from evenhand.core.groups import group_codes
@@ -45,6 +45,7 @@ def audit(
     privileged: str | None = None,
     missing_groups: str = "error",
     bins: Any = None,
+    weight: str | None = None,
     na: Sequence[str] | None = None,
     keep_na: Sequence[str] = (),
     tau: float = 0.8,
@@ -75,7 +76,7 @@ def audit(
     privileged : str, optional
         A group: the ratio of each group's rate to that of this one is given as well. The verdict is
         about the smallest rate over the largest all the same.
-    missing_groups, bins, na, keep_na
+    missing_groups, bins, weight, na, keep_na
         As of :class:`~evenhand.workflow.settings.TrainSettings`.
     tau : float, default=0.8
         What the ratio is held against; 0.8 is the four-fifths rule. Of differences, minus the
@@ -98,12 +99,14 @@ def audit(
         the rates whose ratio cannot be judged.
     """
     check_confidence(confidence)
-    columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    missing = MissingWords.chosen(na, keep_na)
+    columns = Columns(label, sensitive, missing_groups, bins, missing, weight)
     table = _read(X, columns, prediction, (favourable, favourable_label))
     names, answered = table.names, table.rows
     sizes = np.bincount(answered["z"], minlength=len(names))
     large, number, small = compared_groups(names, sizes, min_group_size)
-    every = binary_counts(answered["z"], answered["answer"], answered["answer"], len(names))
+    about = answered["z"], answered["answer"], answered["answer"], len(names)
+    every, number_of = binary_counts(*about, answered["weight"]), binary_counts(*about)
     rows = answered.assign(z=number[answered["z"]])
     rows = rows[rows["z"] < len(large)]
     report = table.facts() | {
@@ -115,7 +118,11 @@ def audit(
         "groups": [str(n) for n in large.tolist()],
         "sizes": sizes[number < len(large)].tolist(),
         "small_groups": [
-            {"group": str(names[j]), "rows": int(sizes[j]), "favourable": int(every[j, :, 1].sum())}
+            {
+                "group": str(names[j]),
+                "rows": int(sizes[j]),
+                "favourable": int(number_of[j, :, 1].sum()),
+            }
             for j in np.flatnonzero(number == len(large))
         ],
         "confidence": confidence,
@@ -126,6 +133,7 @@ def audit(
     if favourable is not None or table.n_labels > 2:
         report |= _other_labels(rows["label"].dropna(), table)
     counts = _counts(rows, table, len(large))
+    of_rows = _counts(rows.assign(weight=1.0), table, len(large))
     # Where no group has an error there is 0/0, which is no sign of anything.
     targets = {
         name: Target(replace(RATES[name], is_error=False), tau, comparison) for name in counts
@@ -134,9 +142,10 @@ def audit(
     enough = _add_labelled(report, table, rows, counts) if table.both else compared
     which = {name: compared if name == "selection_rate" else enough for name in targets}
     for name, target in targets.items():
-        _add_rate(report, name, target, counts[name], which[name], place)
+        _add_rate(report, name, target, (counts[name], of_rows[name]), which[name], place)
     target = targets["selection_rate"]
-    answers = unanswered((names, table.group, table.known), every, target, min_group_size)
+    all_rows = names, table.group, table.known, table.weight
+    answers = unanswered(all_rows, every, target, min_group_size)
     labels = missing_labels(rows, counts, targets, report) if table.both else None
     report["missing_labels" if prediction is None else "missing_predictions"] = answers
     report |= {"missing_labels": labels} if table.both else {}
@@ -152,7 +161,8 @@ def audit(
 class _Table(NamedTuple):
     """What is audited: the rows that have a group, which ``kept`` says of all.
 
-    ``names`` are the groups, ``group`` each row's, and ``known`` says whether it has an answer.
+    ``names`` are the groups, ``group`` and ``weight`` each row's, and ``known`` says whether it has
+    an answer.
     ``rows`` are those with one: their group ``z``, whether the ``answer`` is ``good``, whether they
     are ``labelled``, and if so the ``label``, of which ``good_label`` is favourable, and whether
     the answer is ``right``. Of one column alone its values are both answers and labels.
@@ -160,10 +170,12 @@ class _Table(NamedTuple):
 
     columns: Columns
     prediction: str | None
+    weightless: NDArray[np.bool_]
     kept: NDArray[np.bool_]
     names: NDArray[Any]
     group: NDArray[np.intp]
     known: NDArray[np.bool_]
+    weight: NDArray[np.float64]
     good: Any
     good_label: Any
     n_labels: int
@@ -178,14 +190,19 @@ class _Table(NamedTuple):
         """Give what a report says of the table."""
         label, what = self.columns.label, str(self.prediction or self.columns.label)
         of_label = f"; of the label: {label} = {self.good_label}" if self.both else ""
-        dropped = {"without a group": ~self.kept, f"without a value in {what!r}": ~self.known}
+        dropped = {
+            f"with a weight of 0 in {self.columns.weight!r}": self.weightless,
+            "without a group": ~self.kept,
+            f"without a value in {what!r}": ~self.known,
+        }
         return {
             "favourable_answer": lb.favourable_answer(what, [str(self.good)]) + of_label,
-            "n_rows": len(self.kept),
+            "n_rows": len(self.weightless),
             "n_rows_compared": 0,
             "dropped": [{"reason": r, "n": int(d.sum())} for r, d in dropped.items() if d.any()],
             "label": label,
             "prediction": self.prediction,
+            "weight": self.columns.weight,
             "sensitive": list(self.columns.sensitive),
             "favourable": str(self.good),
             "favourable_label": str(self.good_label) if self.both else None,
@@ -199,7 +216,8 @@ def _read(
 
     ``favourable`` has what the user said of the answer and of the label.
     """
-    (label, sensitive, *_, missing), (named, named_label) = columns, favourable
+    label, sensitive, missing = columns.label, columns.sensitive, columns.missing
+    named, named_label = favourable
     if label is None and prediction is None:
         raise InputError(
             "nothing_to_audit", label=Parameter("label"), prediction=Parameter("prediction")
@@ -211,11 +229,14 @@ def _read(
             favourable_label=Parameter("favourable_label"),
             favourable=Parameter("favourable"),
         )
-    lb.check_roles(label, sensitive)
+    lb.check_roles(label, sensitive, weight=columns.weight)
     X = as_table(X)
+    given = columns.weights(X)
+    weights = np.ones(len(X)) if given is None else given
+    X, weights, weightless = X.take(weights > 0), weights[weights > 0], weights == 0
     check_words(X, [*sensitive, *filter(None, (label, prediction))], missing)
     groups, kept = columns.groups(X)
-    X = X.take(kept)
+    X, weights = X.take(kept), weights[kept]
     # A classifier that says the same to everybody may well be audited, beside labels.
     answers, known = lb.label_values(X, what, least=1 if both else 2, missing=missing)
     labels, labelled = answers, known[known]
@@ -244,27 +265,32 @@ def _read(
     if len(names) < 2:
         raise InputError("one_group", columns=lb.joined(sensitive), group=names[0])
     rows = pd.DataFrame({"z": group[known], "answer": answers.astype(str) == str(good)})
+    rows["weight"] = weights[known]
     rows = rows.assign(labelled=labelled, label=None, right=False)
     rows.loc[labelled, "label"] = labels.astype(str)
     same = answers.astype(str) == rows["label"]
     if named_label is not None:
         same = rows["answer"] == (rows["label"] == str(good_label))
     rows["right"] = labelled & same
-    facts = (names, group, known, good, good_label, len(known_labels), rows)
-    return _Table(columns, prediction, kept, *facts)
+    facts = (names, group, known, weights, good, good_label, len(known_labels), rows)
+    return _Table(columns, prediction, weightless, kept, *facts)
 
 
 def _counts(rows: pd.DataFrame, table: _Table, n_groups: int) -> dict[str, Counts]:
     """Give the counts of each rate; those that need a label are of the rows that have one."""
-    counts = {"selection_rate": binary_counts(rows["z"], rows["answer"], rows["answer"], n_groups)}
+
+    def count(rows: pd.DataFrame, truth: Any, answer: Any) -> Counts:
+        return binary_counts(rows["z"], truth, answer, n_groups, rows["weight"])
+
+    counts = {"selection_rate": count(rows, rows["answer"], rows["answer"])}
     if not table.both:
         return counts
     rows = rows[rows["labelled"]]
     truth = rows["label"] == str(table.good_label)
     # An answer is right if it is the label, which of many labels is more than being favourable
     # or not as the label is: right answers are counted as (1, 1), wrong ones as (0, 1).
-    needs_label = dict.fromkeys(RATES, binary_counts(rows["z"], truth, rows["answer"], n_groups))
-    return needs_label | {"accuracy": binary_counts(rows["z"], rows["right"], 1, n_groups)} | counts
+    needs_label = dict.fromkeys(RATES, count(rows, truth, rows["answer"]))
+    return needs_label | {"accuracy": count(rows, rows["right"], 1)} | counts
 
 
 def _privileged_place(
@@ -317,26 +343,28 @@ def _add_rate(
     report: dict[str, Any],
     name: str,
     target: Target,
-    counts: Counts,
+    both: tuple[Counts, Counts],
     compared: NDArray[np.bool_],
     place: int | None,
 ) -> None:
     """Add a rate of each group with its 95% interval, and how the groups compare.
 
+    ``both`` are counts by weight, and of rows: weights that differ have no exact interval.
     ``place`` is that of the privileged group, with which each is compared as well.
     """
-    (rate,) = target.rate.components
-    values, (top, bottom) = rate.per_group(counts), rate.fractions(counts)
-    report["rows"][name] = int(counts[compared].sum())
+    (rate,), (counts, of_rows) = target.rate.components, both
+    values, (top, bottom) = rate.per_group(counts), rate.fractions(of_rows)
+    report["rows"][name] = int(of_rows[compared].sum())
+    ends = clopper_pearson(top, bottom, 0.025)
+    if report["weight"] is not None:
+        ends = (np.full(len(values), np.nan),) * 2
     report["rates"][name] = [
         {
-            **dict(zip(("value", "low", "high"), map(lb.plain_number, ends), strict=True)),
+            **dict(zip(("value", "low", "high"), map(lb.plain_number, shown), strict=True)),
             "rows": int(n),
             "compared": bool(yes),
         }
-        for *ends, n, yes in zip(
-            values, *clopper_pearson(top, bottom, 0.025), bottom, compared, strict=True
-        )
+        for *shown, n, yes in zip(values, *ends, bottom, compared, strict=True)
     ]
     value = target.value(counts[compared])
     report["ratios"][name], report["reached"][name] = lb.plain_number(value), target.reached(value)
@@ -360,14 +388,16 @@ def _add_verdicts(
     """
     unsure = {name for about in missing if about is not None for name in about["not_judged"]}
     chosen = [about is not None and about["related"] for about in missing]
+    weighted = report["weight"] is not None
     sure, first = report["confidence"], "selection_rate"
     proof = {
-        name: name not in unsure and not (chosen[0] or (chosen[1] and name != first))
+        name: name not in unsure and not (weighted or chosen[0] or (chosen[1] and name != first))
         for name in targets
     }
     verdict = judge(
         targets[first], counts[first], sure, judged=first not in unsure, drawn=proof[first]
     )
+    about = {"groups": "compared" if report["small_groups"] else "all", "weighted": weighted}
     report["bounds"] = {first: (verdict.at_least, verdict.at_most)} | {
         name: population_ends(target, counts[name], sure) if proof[name] else (None, None)
         for name, target in targets.items()
@@ -378,7 +408,7 @@ def _add_verdicts(
         "judged": verdict.met is not None,
         "passed_rate": first,
         "passed": bool(verdict.met),
-        "verdict": verdict.plain() | {"groups": "compared" if report["small_groups"] else "all"},
+        "verdict": verdict.plain() | about,
     }
 
 
@@ -407,5 +437,9 @@ def _same_numbers(values: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
 
 def _association(rows: pd.DataFrame) -> float | None:
     r"""Cramér's V of group and answer, from 0 to 1; of two groups the size of the correlation."""
-    table = pd.crosstab(rows["z"], rows["answer"]).to_numpy()
-    return None if min(table.shape) < 2 else float(association(table, method="cramer"))
+    table = pd.crosstab(rows["z"], rows["answer"], rows["weight"], aggfunc="sum").fillna(0.0)
+    least = min(table.shape) - 1
+    if least < 1:
+        return None
+    squared = chi2_contingency(table, correction=False)[0] / table.to_numpy().sum()
+    return float(np.sqrt(squared / least))

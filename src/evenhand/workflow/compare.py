@@ -53,6 +53,7 @@ def compare_methods(
     seed: int = 0,
     missing_groups: str = "error",
     bins: Any = None,
+    weight: str | None = None,
     exclude: Sequence[str] = (),
     min_group_size: int = 30,
     na: Sequence[str] | None = None,
@@ -66,7 +67,7 @@ def compare_methods(
     ----------
     X : pandas, polars or pyarrow table
         The table.
-    label, sensitive, missing_groups, bins, exclude, na, keep_na
+    label, sensitive, missing_groups, bins, weight, exclude, na, keep_na
         As of :class:`~evenhand.workflow.settings.TrainSettings`.
     favourable : str, optional
         As of :func:`audit`; the other labels are taken together.
@@ -86,20 +87,15 @@ def compare_methods(
     -------
     DataFrame
         What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
-        favourable and before three: the rows and the groups left out, and ``notes``, what
-        :func:`train` would warn of, such as columns that give the label away.
+        favourable and before four: the rows and the groups left out, the column of the weights, and
+        ``notes``, what :func:`train` would warn of, such as columns that give the label away.
     """
     from evenhand.peers import PEERS, compare
 
-    unknown = [method for method in methods or () if method not in PEERS]
-    if unknown:
-        raise InputError(
-            "unknown_method",
-            methods=Parameter("methods", unknown[:1]),
-            names=", ".join(map(repr, PEERS)),
-        )
-    check_roles(label, sensitive)
-    columns = Columns(label, sensitive, missing_groups, bins, MissingWords.chosen(na, keep_na))
+    _check_names(methods or (), PEERS)
+    check_roles(label, sensitive, weight=weight)
+    missing = MissingWords.chosen(na, keep_na)
+    columns = Columns(label, sensitive, missing_groups, bins, missing, weight)
     X, y, dropped, _ = labelled_rows(X, columns)
     good = favourable_label(label_counts(y), label, favourable)
     names, z = group_codes(columns.groups(X)[0])
@@ -115,7 +111,8 @@ def compare_methods(
     saved = {Path(path).name: load_model(path) for path in models}
     table = X.frame.to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
-    encoder = TableEncoder(exclude=[label, *exclude], na=na, keep_na=keep_na)
+    outside = [label, *exclude, *([] if weight is None else [weight])]
+    encoder = TableEncoder(exclude=outside, na=na, keep_na=keep_na)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
@@ -133,6 +130,7 @@ def compare_methods(
         taus=list(taus),
         n_splits=splits,
         test_size=TEST_SIZE,
+        sample_weight=columns.weights(X),
         transformer=encoder.set_params(exclude=outside, kinds=kinds),
         random_state=seed,
         n_jobs=jobs,
@@ -141,14 +139,26 @@ def compare_methods(
     splits_table["error"] = splits_table["error"].map(_without_type)
     splits_table.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
     return splits_table.assign(
-        rows_dropped="; ".join(
-            f"{d['n']:,} rows {d['reason']}"
-            + (f" ({d['whom']}; figures are of a selected part)" if d.get("whom") else "")
-            for d in dropped
-        ),
+        rows_dropped="; ".join(map(_dropped_words, dropped)),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
+        weight=weight,
         notes=" ".join(sentences(caught, spell)),
     )
+
+
+def _dropped_words(dropped: Mapping[str, Any]) -> str:
+    """Say how many rows were left out, and why."""
+    whom = dropped.get("whom")
+    of_whom = f" ({whom}; figures are of a selected part)" if whom else ""
+    return f"{dropped['n']:,} rows {dropped['reason']}{of_whom}"
+
+
+def _check_names(methods: Sequence[str], peers: Mapping[str, Any]) -> None:
+    """Refuse names of methods that nobody knows."""
+    unknown = [method for method in methods if method not in peers]
+    if unknown:
+        about = {"methods": Parameter("methods", unknown[:1])}
+        raise InputError("unknown_method", names=", ".join(map(repr, peers)), **about)
 
 
 def _check_saved(models: Mapping[str, SavedModel], favourable: str, table: str) -> None:

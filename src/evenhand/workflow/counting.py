@@ -68,7 +68,7 @@ def group_numbers(model: FairClassifier, groups: pd.DataFrame) -> NDArray[np.int
 
 
 def rows_in_memory(
-    pipeline: FairPipeline, X: Any, y: NDArray[Any], *, fitted: bool = False
+    pipeline: FairPipeline, X: Any, y: NDArray[Any], weight: Any = None, *, fitted: bool = False
 ) -> MemoryRows:
     """Encode a table, and number its groups and labels as the classifier does.
 
@@ -78,7 +78,7 @@ def rows_in_memory(
     number = {label: i for i, label in enumerate(model.fitted_.labels.tolist())}
     codes = [number[label] for label in y.tolist()]
     z = group_numbers(model, pipeline.groups(X)[0])
-    columns = as_columns(len(y), codes, z, n_labels=len(number))
+    columns = as_columns(len(y), codes, z, n_labels=len(number), sample_weight=weight)
     if not isinstance(model, FairBoostedClassifier):
         return MemoryRows(pipeline[:-1].transform(X), columns)
     if not fitted:
@@ -129,11 +129,8 @@ def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
         plain["best_cut"] = {"cut": float(cuts[1]), "counts": {}}
     column = np.zeros(len(cuts), dtype=np.intp)
     for part, rows in parts.items():
-        counts = (
-            count_cuts(rows, w, column, cuts, model.fitted_.n_groups_all, n_labels)
-            .astype(int)
-            .tolist()
-        )
+        counted = count_cuts(rows, w, column, cuts, model.fitted_.n_groups_all, n_labels)
+        counts = (counted if rows.weighted else counted.astype(int)).tolist()
         plain["counts"][part] = counts[0]
         if n_labels == 2:
             plain["best_cut"]["counts"][part] = counts[1]
@@ -144,26 +141,30 @@ def _best_cut_on(rows: Rows, w: FloatArray) -> float:
     """Find the most accurate cut: of rows in memory among all, else among ``CUTS``."""
     if not isinstance(rows, MemoryRows):
         return best_cut(CUTS, rows.sum(_block_gains, w, CUTS))
-    scores, cell = rows.collect(_scores_and_cells, w)
+    scores, cell, weight = rows.collect(_scores_and_cells, w)
     s = np.unique(scores)
     cuts = np.unique([0.0, s[0] - 1, *(s[:-1] + np.diff(s) / 2), s[-1]])
-    return best_cut(cuts, _cut_gains(scores, cell, cuts))
+    return best_cut(cuts, _cut_gains(scores, cell, cuts, weight))
 
 
 def _scores_and_cells(block: Block, w: FloatArray) -> FloatArray:
-    return np.stack([float64_scores(block, w), block.cell])
+    weight = np.ones(len(block.cell)) if block.weight is None else block.weight
+    return np.stack([float64_scores(block, w), block.cell, weight])
 
 
 def _block_gains(block: Block, w: FloatArray, cuts: FloatArray) -> FloatArray:
     return _cut_gains(float64_scores(block, w), block.cell, cuts)
 
 
-def _cut_gains(scores: FloatArray, cell: NDArray[Any], cuts: FloatArray) -> FloatArray:
+def _cut_gains(
+    scores: FloatArray, cell: NDArray[Any], cuts: FloatArray, weight: Any = 1.0
+) -> FloatArray:
     """Give how many more rows are right when the cut rises to each of ``cuts`` from the one before.
 
-    The last number is of the rows above all cuts. Odd cells are those of the favourable label.
+    Rows count by their weight. The last number is of the rows above all cuts. Odd cells are
+    those of the favourable label.
     """
-    gain = np.where(cell % 2 == 1, -1.0, 1.0)
+    gain = np.where(cell % 2 == 1, -1.0, 1.0) * weight
     gains = np.bincount(np.searchsorted(cuts, scores), weights=gain, minlength=len(cuts) + 1)
     return gains.astype(np.float64)
 

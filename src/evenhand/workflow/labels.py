@@ -212,18 +212,22 @@ def check_roles(
     kinds: Collection[str] = (),
     *,
     sensitive_inputs: bool = False,
+    weight: str | None = None,
 ) -> None:
-    """Refuse a label that is sensitive, and a kind for a column that is no input."""
+    """Refuse a column with two roles, and a kind for a column that is no input."""
+    if weight is not None and (weight == label or weight in sensitive):
+        what = "the label" if weight == label else "sensitive"
+        raise InputError("weight_of_other_role", column=weight, role=what)
     if label in sensitive:
         raise InputError("sensitive_label", column=label)
     twice = [name for i, name in enumerate(sensitive) if name in sensitive[:i]]
     if twice:
         raise InputError("sensitive_twice", column=twice[0])
     for name in kinds:
-        if name == label or (name in sensitive and not sensitive_inputs):
-            raise InputError(
-                "kind_of_no_input", column=name, role="the label" if name == label else "sensitive"
-            )
+        roles = {label: "the label", weight: "the weight"}
+        if name in roles or (name in sensitive and not sensitive_inputs):
+            role = roles.get(name, "sensitive")
+            raise InputError("kind_of_no_input", column=name, role=role)
 
 
 def whom_left_out(
@@ -265,14 +269,19 @@ def labelled_rows(
     ``several_groups`` says whether labels of one group alone are refused.
     """
     label, sensitive = str(columns.label), columns.sensitive
-    X = as_table(X)
+    X, dropped = as_table(X), []
     check_words(X, [label, *sensitive], columns.missing)
+    weights = columns.weights(X)
+    if weights is not None:
+        X = X.take(weights > 0)
+        zero = f"with a weight of 0 in {columns.weight!r}"
+        dropped = [{"reason": zero, "n": int((weights == 0).sum())}]
     groups, kept = columns.groups(X)
     X = X.take(kept)
     y, known = label_values(X, label, missing=columns.missing)
     if several_groups:
         check_labelled_groups(groups, known, columns)
-    dropped = [
+    dropped += [
         {"reason": f"without a value in {joined(sensitive)!r}", "n": int((~kept).sum())},
         {"reason": f"without a value in {label!r}", "n": int((~known).sum())}
         | whom_left_out(groups, known),

@@ -19,10 +19,10 @@ Counts = NDArray[np.float64]
 Unknown = Sequence[tuple[NDArray[Any], tuple[tuple[int, int], tuple[int, int]]]]
 
 
-def binary_counts(z: Any, truth: Any, answer: Any, n_groups: int) -> Counts:
-    """Count rows by group, truth and answer, shape (n_groups, 2, 2)."""
+def binary_counts(z: Any, truth: Any, answer: Any, n_groups: int, weight: Any = None) -> Counts:
+    """Count rows, or add up their weights, by group, truth and answer, shape (n_groups, 2, 2)."""
     cells = np.asarray((z * 2 + truth) * 2 + answer, dtype=np.intp)
-    return np.bincount(cells, minlength=4 * n_groups).reshape(-1, 2, 2).astype(float)
+    return np.bincount(cells, weight, minlength=4 * n_groups).reshape(-1, 2, 2).astype(float)
 
 
 def unanswered(
@@ -35,10 +35,11 @@ def unanswered(
     The rate is then judged only if no answers of the other rows could put its value on the other
     side of the target.
 
-    ``rows`` are the names of the groups, and of all rows the group and whether it has an answer;
-    ``counts`` are of those that have one. Groups of fewer than ``least`` rows are left out.
+    ``rows`` are the names of the groups, and of all rows the group, whether it has an answer, and
+    the weight; ``counts`` are of those that have one. Groups of fewer than ``least`` rows are left
+    out. Tests are of rows, and what could be of their weights.
     """
-    names, groups, known = rows
+    names, groups, known, weight = rows
     table = np.bincount(groups * 2 + known, minlength=2 * len(names)).reshape(-1, 2)
     # Groups that would be compared if all their rows had a label.
     compared, number, _ = compared_groups(names, table.sum(axis=1), least)
@@ -47,7 +48,8 @@ def unanswered(
     if not missing.any():
         return None
     p, related = depends(table)
-    ends = rate_ends(target.rate.components[0], counts[large], [(missing, ((0, 0), (1, 1)))])
+    open_ = np.bincount(groups[~known], weight[~known], minlength=len(names))[large]
+    ends = rate_ends(target.rate.components[0], counts[large], [(open_, ((0, 0), (1, 1)))])
     return {
         "n": int(missing.sum()),
         "by_group": [
@@ -88,13 +90,15 @@ def missing_labels(
         by_group.append(part | {"related": related and bool(table[:, 1].any())})
     related = pooled or any(part["related"] for part in by_group)
     missing, not_judged = tables[:, :, 0], []
+    about = rows["z"], rows["answer"], rows["labelled"], len(groups), rows["weight"]
+    open_ = binary_counts(*about)[:, :, 0]
     for name, target in targets.items():
         if name == "selection_rate":
             continue
         rate = target.rate.components[0]
         without = (rate.fractions(counts[name])[1] == 0) & missing.any(axis=1)
         no_value = report["ratios"][name] is None and without.any()
-        ends = rate_ends(rate, counts[name], unknown_labels(name, missing))
+        ends = rate_ends(rate, counts[name], unknown_labels(name, open_))
         if (related or report["few_labels"] or no_value) and not is_firm(target, *ends):
             not_judged.append(name)
     return {

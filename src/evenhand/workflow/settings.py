@@ -47,6 +47,9 @@ class TrainSettings:
     person : str, optional
         Column that says whose row each is, which is no input: rows are then held back and held out
         by person.
+    weight : str, optional
+        Column of row weights, which is no input; what they mean says the classifier's
+        ``survey_weights``.
     boosted : bool, default=False
         Whether to train a :class:`~evenhand.FairBoostedClassifier`.
     scores : str, optional
@@ -72,6 +75,7 @@ class TrainSettings:
     keep_na: Sequence[str] = ()
     bins: Any = None
     person: str | None = None
+    weight: str | None = None
     boosted: bool = False
     scores: str | None = None
     title: str = "table"
@@ -90,23 +94,26 @@ class TrainSettings:
     def columns(self) -> Columns:
         """Which columns hold labels and groups, and how these are read."""
         missing = MissingWords.chosen(self.na, self.keep_na)
-        return Columns(self.label, self.sensitive, self.missing_groups, self.bins, missing)
+        given = self.label, self.sensitive, self.missing_groups, self.bins
+        return Columns(*given, missing, self.weight)
 
     def check(self) -> None:
         """Refuse columns that cannot be what they are said to be."""
         kinds = self.kinds or {}
-        check_roles(self.label, self.sensitive, kinds, sensitive_inputs=self.sensitive_inputs)
+        own: dict[str, Any] = {"sensitive_inputs": self.sensitive_inputs, "weight": self.weight}
+        check_roles(self.label, self.sensitive, kinds, **own)
         roles: dict[str, Any] = {"the label": [self.label], "sensitive": self.sensitive}
         roles |= {"left out": self.exclude, "the person's": [self.person]}
+        roles["the weight"] = [self.weight]
         for role, names in roles.items() if self.scores is not None else ():
             if self.scores in names:
                 raise InputError("score_of_other_role", column=self.scores, role=role)
 
     def pipeline(self) -> FairPipeline:
         """Make the pipeline that is fitted."""
-        persons = [] if self.person is None else [self.person]
+        roles = [name for name in (self.person, self.weight) if name is not None]
         encoder = TableEncoder(
-            exclude=[self.label, *self.exclude, *persons],
+            exclude=[self.label, *self.exclude, *roles],
             kinds=self.kinds,
             na=self.na,
             keep_na=self.keep_na,
@@ -132,6 +139,5 @@ class TrainSettings:
 
     def facts(self) -> dict[str, Any]:
         """Give what a model file keeps of the settings beside the model's own."""
-        return {
-            name: getattr(self, name) for name in ("title", "label", "seed", "command", "person")
-        }
+        names = "title", "label", "seed", "command", "person", "weight"
+        return {name: getattr(self, name) for name in names}

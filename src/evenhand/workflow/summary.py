@@ -1,14 +1,14 @@
 """What a report needs to know of a saved model, as plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
-from evenhand.core.rates import Rate, WorstRate
+from evenhand.core.rates import Partition, Rate, WorstRate
 from evenhand.core.targets import READ, Target
 from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
@@ -18,6 +18,7 @@ from evenhand.models.inputs import too_many_columns
 from evenhand.persist.model_file import SavedModel
 from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
+from evenhand.workflow.attributes import worst_attributes
 from evenhand.workflow.labels import favourable_answer, plain_number
 from evenhand.workflow.unlabelled import over_all_rows, unlabelled_by_group
 
@@ -47,7 +48,9 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     place = -1 if chosen is None else chosen
     use = group_use(pipeline)
     boosted = isinstance(model, FairBoostedClassifier)
-    titles = {"train": "training rows", "test": "test rows"}
+    weight = facts.get("weight")
+    weighted = "weighted " * (weight is not None)
+    titles = {"train": f"{weighted}training rows", "test": f"{weighted}test rows"}
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
@@ -70,7 +73,8 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "groups": [str(g) for g in model.groups_.tolist()],
         "labels": [str(v) for v in model.fitted_.labels.tolist()],
         "parts": [
-            {"key": part, "title": titles[part], "n": int(facts[f"n_{part}"]), "weighted": False}
+            {"key": part, "title": titles[part], "n": int(facts[f"n_{part}"])}
+            | {"weighted": weight is not None}
             for part in parts
         ],
         "points": points,
@@ -96,6 +100,8 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
     summary["verdict"] = verdict_of(summary)
+    saved_counts = summary["saved"]["counts"]
+    summary["worst"] = worst_attributes(target_of(summary), len(summary["groups"]), saved_counts)
     if model.small_groups_:
         summary["not_compared"] = _not_compared(summary, model.min_group_size)
     if "unlabelled" in facts:
@@ -108,19 +114,21 @@ def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Judge the saved model by the test rows, the only ones that it was not made or chosen for.
 
     Several rows of a person are no independent draws, and prove nothing exact; where persons were
-    named, there may be several.
+    named, there may be several. Nor do rows with weights, which stand for an unknown number.
     """
     part = next((part for part in summary["parts"] if part["key"] == "test"), None)
     saved = summary.get("saved")
     if saved is None and summary["chosen"] is not None:
         saved = summary["points"][summary["chosen"]]
     counts = saved and saved["counts"].get("test")
-    if part is None or part["weighted"] or not counts:
+    if part is None or not counts:
         return None
-    drawn = not summary["asked"].get("person")
+    drawn = not (summary["asked"].get("person") or part["weighted"])
     verdict = judge(target_of(summary), counts[: len(summary["groups"])], drawn=drawn)
     small = summary.get("data", {}).get("small_groups")
-    return verdict.plain() | {"rows": "test rows", "groups": "compared" if small else "all"}
+    rows = "weighted test rows" if part["weighted"] else "test rows"
+    about = {"rows": rows, "groups": "compared" if small else "all", "weighted": part["weighted"]}
+    return verdict.plain() | about
 
 
 def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
@@ -141,6 +149,7 @@ def _not_compared(summary: Mapping[str, Any], least: int) -> dict[str, Any]:
                 "title": part["title"],
                 "rates": [one.name for one in rate.components],
                 "values": [plain_number(one.per_group(small)[0]) for one in rate.components],
+                "weighted": part["weighted"],
                 "rows": [int(one.fractions(small)[1][0]) for one in rate.components],
                 "ratio": plain_number(ratio),
                 "changes": known and target.reached(without) and not target.reached(ratio),
@@ -164,9 +173,18 @@ def rate_of(summary: Mapping[str, Any]) -> WorstRate:
     rates = []
     for part in summary["rate"]["parts"]:
         top, bottom = (tuple((y, p) for y, p in part[of]) for of in ("numerator", "denominator"))
-        rates.append(Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top)))
+        rate = Rate(part["name"], top, bottom, is_error=all(y != p for y, p in top))
+        rates.append(replace(rate, by=_partition_of(part.get("by"))))
     shares = tuple(float(part["share"]) for part in summary["rate"]["parts"])
     return WorstRate(summary["rate"]["name"], tuple(rates), shares)
+
+
+def _partition_of(by: Mapping[str, Any] | None) -> Partition | None:
+    """Make the groups of an attribute from the summary."""
+    if by is None:
+        return None
+    members = tuple(tuple(one) for one in by["members"])
+    return Partition(by["name"], tuple(by["groups"]), members, tuple(map(tuple, by["small"])))
 
 
 def target_of(summary: Mapping[str, Any]) -> Target:
@@ -230,7 +248,10 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
         "delta": model.fitted_.delta,
+        "attributes": model.attributes,
         "person": facts.get("person"),
+        "weight": facts.get("weight"),
+        "survey_weights": bool(model.survey_weights),
         "earlier_taus": facts.get("earlier_taus", []),
     }
 
@@ -309,7 +330,7 @@ def _data(pipeline: FairPipeline, facts: Mapping[str, Any], spell: Spelling) -> 
     return {
         "rows": int(facts["n_rows"]),
         "rows_dropped": facts["rows_dropped"],
-        "decisions": _decisions(pipeline, facts["label"], facts["sensitive"], spell),
+        "decisions": _decisions(pipeline, facts, spell),
         "small_groups": {str(g): int(n) for g, n in pipeline[-1].small_groups_.items()},
         # Which models of earlier versions have not.
         "stand_ins": facts.get("stand_ins", []),
@@ -326,13 +347,17 @@ def earlier_taus(saved: SavedModel, target: Target) -> list[float]:
 
 
 def _decisions(
-    pipeline: FairPipeline, label: str, sensitive: Sequence[str], spell: Spelling
+    pipeline: FairPipeline, facts: Mapping[str, Any], spell: Spelling
 ) -> list[dict[str, Any]]:
     """Give what became of each column: the label by its name, and groups that have own cuts."""
+    label, sensitive, weight = facts["label"], facts["sensitive"], facts.get("weight")
     decisions = pipeline.named_steps["encoder"].decisions().to_dict("records")
     for d in decisions:
         if d["column"] == label:
             d |= {"kind": "label", "action": "what is predicted"}
+            continue
+        if d["column"] == weight:
+            d |= {"kind": "weight", "action": "how much each row counts"}
             continue
         # The one parameter that a decision names, in a model file as text, is how else to read the
         # column.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from evenhand.core.errors import InputError, InputWarning
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import group_codes
 from evenhand.frontier.splits import split_rows
 from evenhand.models.boosted import FairBoostedClassifier
@@ -91,9 +91,14 @@ def train_table(
     elif settings.test_size:
         X, y, X_test, y_test = _split(X, y, settings)
     persons = None if settings.person is None else _persons(X, settings)
-    pipeline.fit(X, y, encoder__formats=look.formats_, persons=persons)
-    saved = with_facts(pipeline, facts, train=(X, y), test=(X_test, y_test))
-    if unlabelled is not None:
+    weights = [None if rows is None else settings.columns.weights(rows) for rows in (X, X_test)]
+    pipeline.fit(X, y, encoder__formats=look.formats_, persons=persons, sample_weight=weights[0])
+    parts: dict[str, Any] = {"train": (X, y, weights[0]), "test": (X_test, y_test, weights[1])}
+    saved = with_facts(pipeline, facts, **parts)
+    if unlabelled is not None and settings.weight is not None:
+        n, told = len(unlabelled), Parameter("weight", settings.weight)
+        warnings.warn(InputWarning("unlabelled_not_weighed", n=n, weight=told), stacklevel=3)
+    elif unlabelled is not None:
         _add_unlabelled(saved.facts, pipeline, unlabelled, ["train", "test"][: 1 + (test is None)])
     return saved
 
@@ -102,16 +107,17 @@ def with_facts(
     pipeline: FairPipeline,
     facts: Mapping[str, Any],
     *,
-    train: tuple[Any, NDArray[Any]],
-    test: tuple[Any, Any],
+    train: tuple[Any, NDArray[Any], Any],
+    test: tuple[Any, Any, Any],
 ) -> SavedModel:
     """Give a fitted pipeline with what a report needs: facts, and counts on the rows of each part.
 
-    ``train`` and ``test`` are a table and its labels, both None where there is no test.
+    ``train`` and ``test`` are a table, its labels, None both where there is no test, and weights,
+    if rows have some.
     """
     rows = {
-        part: None if y is None else rows_in_memory(pipeline, X, y, fitted=part == "train")
-        for part, (X, y) in {"train": train, "test": test}.items()
+        part: None if y is None else rows_in_memory(pipeline, X, y, weight, fitted=part == "train")
+        for part, (X, y, weight) in {"train": train, "test": test}.items()
     }
     if isinstance(pipeline[-1], FairBoostedClassifier):
         part = "train" if test[1] is None else "test"

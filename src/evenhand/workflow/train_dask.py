@@ -49,8 +49,9 @@ def train_chunks(
     :func:`evenhand.workflow.train.train`.
     """
     settings.check()
-    if settings.person is not None:
-        raise InputError("for_tables_in_memory", parameter=Parameter("person", settings.person))
+    for name in ("person", "weight"):
+        if (column := getattr(settings, name)) is not None:
+            raise InputError("for_tables_in_memory", parameter=Parameter(name, column))
     pipeline = _pipeline(settings)
     share = Share(settings.seed, 0.0, settings.test_size, True)
     drawn, held = draw_sample(chunks, settings.seed, share)

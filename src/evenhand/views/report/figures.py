@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
-from evenhand.core.rates import overall_accuracy
+from evenhand.core.rates import Rate, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.views.formats import VISIBLE_RATE, fixed, optimum_name, plain_name
 from evenhand.views.report.drawings import chart_limits, nice_top
-from evenhand.views.report.phrases import PART_WORDS, PHRASES
+from evenhand.views.report.phrases import PHRASES, part_words
 from evenhand.views.report.words import how_chosen, sure_words
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import bounds_sentence
@@ -85,7 +85,7 @@ def _measure_rate(
     (rate,) = target.rate.components
     top, bottom = rate.fractions(counts)
     low = high = 0
-    for j in range(1, n_groups):
+    for j in range(1, len(rate.groups(range(n_groups)))):
         # 36/100 to 45/100 is 0.8; quotients of quotients would be a little less.
         low = j if top[j] * bottom[low] < top[low] * bottom[j] else low
         high = j if top[j] * bottom[high] > top[high] * bottom[j] else high
@@ -154,8 +154,9 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     measured = [*(point["figures"] for point in points), plain]
     drawn = [plain, *(p["figures"] for i, p in enumerate(points) if i == chosen or p["usual"])]
     scales = [
-        nice_top(1.05 * _highest(drawn, k, len(groups)))  # a little room for the intervals
-        for k in range(len(rate.components))
+        # A little room for the intervals.
+        nice_top(1.05 * _highest(drawn, k, len(part.groups(groups))))
+        for k, part in enumerate(rate.components)
     ]
     n_rows = max([len(groups), *(len(f["right"]) for of in measured for f in of.values())])
     rows = [*groups, *[SMALL_ROWS] * (n_rows - len(groups))]
@@ -176,7 +177,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "best_cut": best_cut,
         "parts": [
             {name: part[name] for name in ("key", "title", "n", "weighted")}
-            | {"words": PART_WORDS.get(part["key"], part["title"])}
+            | {"words": part_words(part)}
             for part in parts
             if any(part["key"] in of for of in measured)
         ],
@@ -186,8 +187,9 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "n_rows": n_rows,
         "spec": [
             {"share": share, "scale": scale, "offset": offset, "words": own_words(target, kind)}
-            for share, scale, offset, kind in zip(
-                rate.shares, scales, target.offsets, target.kinds, strict=True
+            | _rows_of(part, groups, rows)
+            for part, share, scale, offset, kind in zip(
+                rate.components, rate.shares, scales, target.offsets, target.kinds, strict=True
             )
         ],
         "phrases": PHRASES,
@@ -200,6 +202,13 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
             figure["population"] = bounds_sentence(verdict, words) if own else ""
             _put_beside(figure, plain.get(key, UNKNOWN), best_cut.get(key, UNKNOWN), model)
     return model | {"box": chart_limits(model)}
+
+
+def _rows_of(rate: Rate, groups: list[str], rows: list[str]) -> dict[str, Any]:
+    """Name the rows of a rate's tables: the groups compared, and behind them small ones."""
+    compared = rate.groups(groups)
+    shown = rows if rate.by is None else compared
+    return {"rows": [f"\u2068{name}\u2069" for name in shown], "n_groups": len(compared)}
 
 
 def _thinned(summary: dict[str, Any]) -> tuple[list[dict[str, Any]], int | None]:
@@ -255,6 +264,6 @@ def _put_beside(
             name = "cost.more" if gained >= 0.0005 else "cost.cut"
         now["cost"] = [name, fixed(100 * abs(lost), 1), fixed(100 * gained, 1)]
     for rate, spec in zip(now["rates"], model["spec"], strict=True):
-        shown = rate["rate"][: len(model["groups"])]
+        shown = rate["rate"][: spec["n_groups"]]
         fits = all(r is None or r <= spec["scale"] for r in shown)
         rate["scale"] = spec["scale"] if fits else 1

@@ -184,17 +184,15 @@ def _show_rate(screen: _Screen, k: int) -> None:
         text[f"{k}.floor"] = screen.fill("floor", rate=percent(line))
         text[f"{k}.extremes"] = screen.fill(
             "extremes",
-            low=model["groups"][low],
+            low=spec["rows"][low],
             lowest=percent(here["rate"][low]),
-            high=model["groups"][high],
+            high=spec["rows"][high],
             highest=percent(here["rate"][high]),
         )
-    for j in range(model["n_rows"]):
+    for j, group in enumerate(spec["rows"]):
         before = _show_group(screen, f"{k}.{j}.before", there, j, scale)
         after = _show_group(screen, f"{k}.{j}.after", here, j, scale)
-        text[f"{k}.{j}.alt"] = screen.fill(
-            "alt", group=model["rows"][j], before=before, after=after
-        )
+        text[f"{k}.{j}.alt"] = screen.fill("alt", group=group, before=before, after=after)
 
 
 def _show_group(

@@ -124,15 +124,15 @@
       const known = here && here.ratio !== null;
       text[k + ".floor"] = known ? fill("floor", { rate: percent(line) }) : "";
       text[k + ".extremes"] = known ? fill("extremes", {
-        low: model.groups[here.low],
+        low: spec.rows[here.low],
         lowest: percent(here.rate[here.low]),
-        high: model.groups[here.high],
+        high: spec.rows[here.high],
         highest: percent(here.rate[here.high]),
       }) : "";
-      for (let j = 0; j < model.n_rows; j++) {
+      for (let j = 0; j < spec.rows.length; j++) {
         const before = showGroup(k + "." + j + ".before", there, j, scale);
         const after = showGroup(k + "." + j + ".after", here, j, scale);
-        text[k + "." + j + ".alt"] = fill("alt", { group: model.rows[j], before, after });
+        text[k + "." + j + ".alt"] = fill("alt", { group: spec.rows[j], before, after });
       }
     }
 

@@ -46,6 +46,7 @@ from evenhand.views.report.words import (
     again_sentence,
     answer,
     asked_sentence,
+    attribute_sentence,
     constant_sentence,
     date_words,
     how_chosen,
@@ -55,8 +56,10 @@ from evenhand.views.report.words import (
     reached_sentences,
     small_groups_sentence,
     useless_sentence,
+    weight_of,
 )
 from evenhand.views.targets import words_of
+from evenhand.views.verdicts import weight_sentence
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
 LONGEST_NAME = 160
@@ -119,6 +122,8 @@ def render(summary: dict[str, Any]) -> str:
         useless=useless_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
         small=small_groups_sentence(summary),
+        weight=weight_sentence(*weight_of(summary)),
+        attributes=attribute_sentence(summary),
         # Of the table that was trained on: rows of a test table are not among its rows.
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),
@@ -279,7 +284,8 @@ def _tiles(
         before, after = (of["rates"][worst]["rate"][j] if of else None for of in (was, now))
         label = f"{titles[worst]['title']}, {word} group"
         # Another group may have been the lowest or the highest before.
-        same = {"note": summary["groups"][j], "when": "this group before"}
+        names = (summary["rate"]["parts"][worst].get("by") or summary)["groups"]
+        same = {"note": names[j], "when": "this group before"}
         tiles.append(tile(label, percent(after), percent(before), **same))
     return tiles
 

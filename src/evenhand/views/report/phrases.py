@@ -1,5 +1,7 @@
 """The sentences of a report that are the same in every report."""
 
+from typing import Any
+
 # Sentences of what moves with the slider, filled by Python and by the page's script alike.
 PHRASES = {
     "rows": "{n} {part}",
@@ -35,6 +37,13 @@ PHRASES = {
 }
 
 PART_WORDS = {"train": "training rows", "held_out": "held-out rows", "test": "test rows"}
+
+
+def part_words(part: dict[str, Any]) -> str:
+    """Name the rows of a part."""
+    rows = PART_WORDS.get(part["key"])
+    return part["title"] if rows is None or part["weighted"] else rows
+
 
 # What is promised, by how the point was chosen.
 PROMISES = {

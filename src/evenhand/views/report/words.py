@@ -18,8 +18,8 @@ from evenhand.views.formats import (
     thousands,
 )
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
-from evenhand.views.report.phrases import LIMITS, PART_WORDS, SMALL_GROUPS, WEIGHTED_ROWS
-from evenhand.views.targets import words_of
+from evenhand.views.report.phrases import LIMITS, SMALL_GROUPS, WEIGHTED_ROWS, part_words
+from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import population_sentence
 from evenhand.workflow.summary import target_of, verdict_of
 
@@ -119,12 +119,14 @@ def rate_titles(parts: list[dict[str, Any]], labels: list[str], target: str) -> 
     """Title and explanation of each rate; the label is named where names alone do not tell."""
     described = [describe(part, labels, target) for part in parts]
     names = [part["name"].replace("_", " ") for part in parts]
+    by = [f" by {quoted(part['by']['name'])}" if part.get("by") else "" for part in parts]
     out = []
-    for name, (words, about) in zip(names, described, strict=True):
-        several = names.count(name) > 1 and about is not None
+    for name, whose, (words, about) in zip(names, by, described, strict=True):
+        several = list(zip(names, by, strict=True)).count((name, whose)) > 1 and about is not None
         title = f"{name[:1].upper()}{name[1:]}" + (
             f" of {quoted(labels[about])}" if several and about is not None else ""
         )
+        title += whose
         out.append({"name": name, "title": title, "words": words})
     return out
 
@@ -313,7 +315,8 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
     names = [t["title"][:1].lower() + t["title"][1:] for t in titles]
     rate = names[0] if len(names) == 1 else "rates"
     rates = [
-        f"{percent(value)} of {thousands(rows)} {part['title']}"
+        f"{percent(value)} of "
+        + (f"the {part['title']}" if part.get("weighted") else f"{thousands(rows)} {part['title']}")
         + (f" ({name})" if len(names) > 1 else "")
         for part in small["parts"]
         for name, value, rows in zip(names, part["values"], part["rows"], strict=True)
@@ -333,6 +336,36 @@ def small_groups_sentence(summary: dict[str, Any]) -> str:
             "would be missed there."
         )
     return " ".join(text)
+
+
+def weight_of(summary: dict[str, Any]) -> tuple[str | None, bool]:
+    """Give the column of the weights as text names it, and whether they are a survey's."""
+    column = summary["asked"].get("weight")
+    survey = bool(summary["asked"].get("survey_weights"))
+    return None if column is None else quoted(column), survey
+
+
+def attribute_sentence(summary: dict[str, Any]) -> str:
+    """Say which attributes' groups are compared, which is the worst, and what is left out."""
+    parts = {part["by"]["name"]: part["by"] for part in summary["rate"]["parts"] if part.get("by")}
+    if not parts:
+        return ""
+    text = f"Compared are the groups by {listed([quoted(name) for name in parts])}"
+    text += ", each by itself: the worst counts."
+    titles = {part["key"]: part_words(part) for part in summary["parts"]}
+    worst = [
+        f"by {quoted(one['attribute'])} on the {titles[one['key']]} "
+        f"({TARGET_WORDS[one['comparison']].name} "
+        f"{TARGET_WORDS[one['comparison']].text(one['value'], one['level'])})"
+        for one in summary.get("worst", [])
+    ]
+    text += f" That is {listed(worst)}." if worst else ""
+    small = [
+        f"{quoted(group)} ({thousands(n)})" for by in parts.values() for group, n in by["small"]
+    ]
+    if small:
+        text += f" Not compared, because they have too few training rows: {listed(small)}."
+    return text
 
 
 def again_sentence(summary: dict[str, Any]) -> str:
@@ -365,7 +398,7 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     labels = counts.sum(axis=(0, 2))
     right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
     if right < labels[most]:
-        rows = PART_WORDS.get(part["key"], part["title"])
+        rows = part_words(part)
         model, other = (percent(n / labels.sum()) for n in (right, labels[most]))
         return (
             f"The saved model is right for {model} of the {rows}, less than the same answer to "

@@ -11,12 +11,26 @@ from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, listed, percent
 from evenhand.views.targets import words_of
 from evenhand.views.terminal.screen import Grid, Screen, crossed, short
-from evenhand.views.verdicts import ASSUMED, STYLES, bounds_text, population_sentence
+from evenhand.views.verdicts import (
+    ASSUMED,
+    STYLES,
+    bounds_text,
+    population_sentence,
+    weight_sentence,
+)
 from evenhand.workflow.labels import alike_warning
 
 
 def show_audit(report: dict[str, Any]) -> None:
-    """Show an audit: sizes, rates with intervals, ratios, the verdict."""
+    """Show an audit: sizes, rates with intervals, ratios, the verdict.
+
+    Of several attributes they are shown side by side, and then each by itself.
+    """
+    if "audits" in report:
+        _show_side_by_side(report)
+        for one in report["audits"]:
+            show_audit(one)
+        return
     screen, words = Screen(), words_of(report)
     names = [short(g, 30) for g in report["groups"]]
     what = report["prediction"] or report["label"]
@@ -25,6 +39,9 @@ def show_audit(report: dict[str, Any]) -> None:
     screen.say(
         f"{_rows_of(report['n_rows_compared'])}, groups by {crossed(report['sensitive'])}", "bold"
     )
+    weight = report.get("weight")
+    if weight is not None:
+        screen.say(weight_sentence(short(weight)), "yellow")
     screen.say_left_out(report["dropped"])
     _say_other_labels(screen, report)
     if report["small_groups"]:
@@ -35,7 +52,8 @@ def show_audit(report: dict[str, Any]) -> None:
         screen.say(f"not compared, fewer than {report['min_group_size']} rows: {small}", "yellow")
     _say_few_labels(screen, report)
     bounds = _show_rates(screen, report, names)
-    screen.say(f"In brackets: exact 95% intervals (Clopper and Pearson's).{bounds}", "dim")
+    if weight is None:
+        screen.say(f"In brackets: exact 95% intervals (Clopper and Pearson's).{bounds}", "dim")
     perfect = [
         name.replace("_", " ")
         for name, groups in report["rates"].items()
@@ -57,16 +75,36 @@ def show_audit(report: dict[str, Any]) -> None:
     _say_verdict(screen, report, names)
 
 
+def _show_side_by_side(report: dict[str, Any]) -> None:
+    """Show each attribute's comparison in one table, and which is the worst."""
+    screen, words = Screen(), words_of(report)
+    table = Grid("groups by", "how many", words.name, "rule", "in the population")
+    for one in report["audits"]:
+        ratio = words.text(one["ratios"]["selection_rate"], report["tau"])
+        verdict = one["verdict"]
+        named = crossed(one["sensitive"])
+        table.row(named, len(one["groups"]), ratio, verdict["rule"], verdict["population"])
+    screen.print(table)
+    if report["worst"] is not None:
+        met = "met by every attribute" if report["passed"] else "not met by every attribute"
+        rule = words.rule(report["tau"])
+        style = "green" if report["passed"] else "red"
+        worst = short(report["worst"])
+        screen.say(
+            f"{rule} is {met}; the worst groups are by {worst}.".capitalize(), f"bold {style}"
+        )
+
+
 def _show_rates(screen: Screen, report: dict[str, Any], names: list[str]) -> str:
     """Show a column for each group, or if there is no room a row for each; explain the last one."""
     words, sure = words_of(report), f"{100 * report['confidence']:g}% confidence"
     what = f" In the population: what a {words.name} is at least and at most, each with {sure}."
-    for bounds in (True, False):
+    for bounds in (report.get("weight") is None, False):
         table = _rates_table(report, names, wide=False, bounds=bounds)
         if len(names) <= 4 and table.fits():
             screen.print(table)
             return what * bounds
-    screen.print(_rates_table(report, names, wide=True, bounds=True))
+    screen.print(_rates_table(report, names, wide=True, bounds=report.get("weight") is None))
     rates = list(report["rates"].items())
     # Rates that are of other rows do not stand beside the same number.
     first = 1 if _some_unlabelled(report) else 2
@@ -117,6 +155,8 @@ def _some_unlabelled(report: dict[str, Any]) -> bool:
 def _with_interval(group: dict[str, Any]) -> str:
     if group["value"] is None or not group["compared"]:
         return NONE
+    if group["low"] is None:
+        return percent(group["value"])
     low, high = (percent(group[end])[:-1] for end in ("low", "high"))
     return f"{percent(group['value'])} ({low}–{high})"
 
@@ -312,6 +352,7 @@ def _say_verdict(screen: Screen, report: dict[str, Any], names: list[str]) -> No
     population = population_sentence(report["verdict"], words)
     if population:
         screen.say(population, f"bold {STYLES[report['verdict']['population']]}")
+    if population and report.get("weight") is None:
         screen.say(f"{ASSUMED}.", "dim")
     if report["privileged"] is not None:
         ratios = report["ratios_to_privileged"]["selection_rate"]

@@ -29,6 +29,9 @@ def show_comparison(comparison: pd.DataFrame) -> None:
             "or judged by them.",
             "yellow",
         )
+    weight = comparison["weight"].iloc[0]
+    if weight is not None:
+        screen.say(f"Fits and figures are weighted by {short(weight, 100)}.", "yellow")
     if notes:
         screen.say(f"note: {short(notes, 1000)}", "yellow")
     for tau, part in means.groupby("tau"):

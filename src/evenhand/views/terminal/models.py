@@ -21,16 +21,18 @@ from evenhand.views.report.left_out import (
 )
 from evenhand.views.report.words import (
     again_sentence,
+    attribute_sentence,
     constant_sentence,
     not_reached,
     rate_titles,
     small_groups_sentence,
     test_population,
     useless_sentence,
+    weight_of,
 )
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
-from evenhand.views.verdicts import STYLES
+from evenhand.views.verdicts import STYLES, weight_sentence
 from evenhand.workflow.summary import target_of
 
 # What plain logistic regression is called at the cut that is best on the training rows.
@@ -77,15 +79,16 @@ def _rate_names(summary: dict[str, Any]) -> list[str]:
 def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: str) -> Grid:
     """Accuracy, ratios and rates of several classifiers: a row for each if there is room."""
     figures = [(name, *figures_of(summary, counts)) for name, counts in rows]
-    wide = len(summary["groups"]) > 4
-    groups = ["lowest", "highest"] if wide else [short(g, 20) for g in summary["groups"]]
+    targets, names, words = target_of(summary).components, _rate_names(summary), words_of(summary)
+    of_rates = [target.rate.components[0].groups(summary["groups"]) for target in targets]
+    wide = max(map(len, of_rates)) > 4
 
     def shown(values: NDArray[Any]) -> list[str]:
         ends = [values.min(), values.max()] if wide else values.tolist()
         return [percent(v if v == v else None) for v in ends]
 
-    targets, names, words = target_of(summary).components, _rate_names(summary), words_of(summary)
     if len(targets) == 1:
+        groups = ["lowest", "highest"] if wide else [short(g, 20) for g in of_rates[0]]
         title = f"{where} ({names[0]} of each group, and their {words.name})"
         table = Grid("", "accuracy", words.name, *groups, title=title)
         for name, accuracy, ratios, values in figures:
@@ -104,6 +107,7 @@ def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: s
             for _, _, r, _ in figures
         ]
         table.row(f"{name}, {words.name}", words.level(target.level), *cells)
+        groups = ["lowest", "highest"] if wide else [short(g, 20) for g in of_rates[k]]
         columns = [shown(values[k]) for *_, values in figures]
         for group, *rates in zip(groups, *columns, strict=True):
             table.row(f"  {group}", "", *rates, style="dim")
@@ -186,6 +190,9 @@ def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
         screen.say(short(summary["adjusted"]["sentence"], 600))
     if summary["group_use"]:
         screen.say(short(summary["group_use"], 400), "bold yellow")
+    for sentence in (weight_sentence(*weight_of(summary)), attribute_sentence(summary)):
+        if sentence:
+            screen.say(short(sentence.translate(NO_MARKS), 400), "yellow")
 
 
 def _say_unlabelled(screen: Screen, summary: dict[str, Any]) -> None:
