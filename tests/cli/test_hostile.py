@@ -154,7 +154,7 @@ REFUSED = {
     "two kinds": (GOOD, ["--kind", "c=category", "--kind", "c=date"], "given twice for column 'c'"),
     "kind of the label": (GOOD, ["--kind", "y=number"], "'y' is the label, no input, so it cannot"),
     "kind of the group": (GOOD, ["--kind", "g=category"], "column 'g' is sensitive, no input, so"),
-    "sensitive twice": (GOOD, ["--sensitive", "g"], "sensitive column 'g' is named twice"),
+    "sensitive twice": (GOOD, ["--sensitive", "g"], "two sensitive columns are called 'g'"),
     "a group called missing": (
         changed(g=["f", "m", None, "(missing)"] * 50), ["--missing-groups", "group"],
         "column 'g' has the value '\\(missing\\)', which is the name .*; rename it",

@@ -237,7 +237,7 @@ def test_refused():
     with pytest.raises(InputError, match="each crossed group has its own"):
         fitted(data, attributes="each", group_cuts=True)
     twice = data[["sex", "sex"]]
-    with pytest.raises(InputError, match="'sex' is named twice"):
+    with pytest.raises(InputError, match="two sensitive columns are called 'sex'"):
         FairClassifier(attributes="each").fit(
             data[["a", "b"]].to_numpy(), data["good"], sensitive_features=twice
         )

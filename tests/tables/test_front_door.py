@@ -263,9 +263,9 @@ class TestText:
     @pytest.mark.parametrize(
         ("params", "given", "line"),
         [
-            ({}, True, "fair_pipeline('sex', tau=0.8).fit(X, y)."),
+            ({}, True, "fair_pipeline('sex').fit(X, y)."),
             ({"tau": 0.9, "sensitive_features": "sex"}, False, "('sex', tau=0.9).fit(X, y)."),
-            ({"pos_label": 1}, True, "fair_pipeline('sex', pos_label=1, tau=0.8).fit(X, y)."),
+            ({"pos_label": 1}, True, "fair_pipeline('sex', pos_label=1).fit(X, y)."),
         ],
     )
     def test_the_column_and_the_line_to_paste(self, params, given, line):
