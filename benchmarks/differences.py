@@ -6,7 +6,7 @@
 Neither sees the group. Both are fitted once on each split, and moved along the same ε, chosen on
 the training part; the mean test curve of accuracy over the largest difference of true and false
 positive rates is read at a difference, as ``contest_page.read`` reads rates. Differences of the
-readings are paired over the splits, with jackknife errors. Two hours of one core for five splits.
+readings are paired over the splits, with jackknife errors. Three minutes of one core.
 
 ``--inner`` is how ``APART`` of :mod:`evenhand.frontier.sweep` is chosen: accuracy at validation
 differences for each caution, and what that adds to none, on validation parts inside training
