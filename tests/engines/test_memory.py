@@ -22,6 +22,7 @@ from evenhand.core.targets import find_target
 from evenhand.engines.kernels import Limits, has_numba
 from evenhand.engines.memory import MemoryRows, make_oracle
 from evenhand.engines.threads import cores
+from evenhand.frontier import sweep as sweeping
 from evenhand.frontier.sweep import sweep
 
 numba = pytest.mark.skipif(not has_numba(), reason="needs numba")
@@ -100,7 +101,8 @@ class TestCompiled:
         ],
         ids=["ratio", "difference", "mixed"],
     )
-    def test_frontiers(self, notion, groups, min_share, one, both):
+    def test_frontiers(self, notion, groups, min_share, one, both, monkeypatch):
+        monkeypatch.setattr(sweeping, "APART", 1.0)  # compiled or not, caution is the same
         X, y, z = make_rows(700, groups=groups)
         X = np.round(X, 1)  # equal scores as well
         several = isinstance(notion, list)

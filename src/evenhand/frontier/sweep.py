@@ -7,10 +7,11 @@ sort of an iterate's scores gives the counts, and so accuracy and rate, of all i
 Choosing a point for a target τ is then a look-up, with no more training.
 
 Among many points some owe their rate to chance, and the most accurate ones that reach τ mostly do.
-A point is therefore kept only if no other is as accurate and as *surely* fair: rates are compared
+A point is therefore kept only if no other is as accurate and as *surely* fair: ratios are compared
 less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the best of m looks better than it
 is. Where no such point reaches a rate, the points of still higher rates follow, chance or not.
-Along the frontier the rate rises and the accuracy falls, always.
+Differences, and targets that mix them with ratios, are compared as they are. Along the frontier the
+rate rises and the accuracy falls, always.
 """
 
 from abc import ABC, abstractmethod
@@ -55,9 +56,10 @@ RESOLUTION = 1e-12
 # part of every point, or where groups are merged, which no compiled loop does.
 MANY_GROUPS, MANY_ROWS = 8, 4096
 
-# The most standard errors for differences, whose targets are small beside them: more would prefer
-# rates that vary less to rates that are alike (on Adult .03 of accuracy at ε = .02).
-APART = 1.0
+# The most standard errors less which differences are compared. As many as for ratios would prefer
+# rates that vary less to rates that are alike; a few are no better than none on validation parts
+# inside training parts (benchmarks/differences.py --inner).
+APART = 0.0
 
 # Some cuts, and the counts of each.
 Cuts = tuple[FloatArray, FloatArray]
