@@ -59,6 +59,7 @@ class FirstIsHigh:
         return "first_is_high"
 
 
+@pytest.mark.slow  # the default run has them for the boosted classifier, which this one is
 @parametrize_with_checks(
     [
         FairAdjusted(
