@@ -661,6 +661,8 @@ class TestAnotherComparison:
         texts, _ = live(model, -0.1, "test")
         assert texts["ratio"] == fixed(np.ptp(rates), 3)
         assert texts["0.floor"].endswith(f"{100 * (rates.max() - 0.1):.1f}%.")
+        # No rate is below 0, so that so loose a target asks for nothing.
+        assert live(model, -0.95, "test")[0]["0.floor"] == ""
         assert model["box"][1] == 0
         for level in (-0.2, -0.1, -0.02):
             i, reached, _ = point_at(model, level)
