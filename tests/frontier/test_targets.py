@@ -331,6 +331,13 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
     mixed = [*both, "--tau", "0.8", "--tau", "none", "--epsilon", "none", "--epsilon", "0.05"]
     shown = words(run("train", *roles, *mixed, "-o", "m.model").stdout)
     assert "τ = 0.8 for statistical parity and ε = 0.05 for equal opportunity are" in shown
+    # A picture has room for the names of several notions.
+    widths = []
+    for name in ("d", "m"):
+        assert run("frontier", f"{name}.model", "--picture", f"{name}.svg").exit_code == 0
+        drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        widths.append(float(re.search(r'width="([\d.]+)pt"', drawn)[1]))
+    assert widths[1] > widths[0]
     # Each target of the frontier can be picked, and what is not reached is said to be beyond it.
     two = ["--tau", "0.5", "--epsilon", "0.05", "--no-report", "-o", "two.model"]
     run("train", *roles, *two)
