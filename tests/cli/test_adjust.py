@@ -145,6 +145,7 @@ def test_a_saved_model_in_a_comparison(loans):
     table(seed=1).to_csv("other.csv", index=False)
     text = words(run("compare", "other.csv", *about, "--model", "m.model").output)
     assert "if test rows are among those that it was fitted to, which cannot be told" in text
+    assert "Every method that is fitted here is chosen by its ratio on the training part" in text
     flipped = (*about[:5], "no", *about[6:])
     done = run("compare", "other.csv", *flipped, "--model", "m.model")
     assert done.exit_code == 1

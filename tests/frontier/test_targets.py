@@ -1,6 +1,7 @@
 """Differences, and several targets at once: values by hand, frontiers against every cut, moves."""
 
 import json
+import re
 import warnings
 from itertools import combinations
 
@@ -239,6 +240,8 @@ class TestMoves:
                 assert moved.epsilon == pytest.approx([None, 0.025])
         with raises("other_proportions"):
             model.at(0.9, epsilon=0.05)
+        with raises("moved_too_far", target=Parameter("epsilon", 0.3)):
+            model.at(epsilon=0.3)  # a ratio of -0.2
         with raises("nothing_to_move"):
             model.at()
         with raises("several_targets", tau=Parameter("epsilon", [None, 0.1])):
@@ -328,6 +331,23 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
     mixed = [*both, "--tau", "0.8", "--tau", "none", "--epsilon", "none", "--epsilon", "0.05"]
     shown = words(run("train", *roles, *mixed, "-o", "m.model").stdout)
     assert "τ = 0.8 for statistical parity and ε = 0.05 for equal opportunity are" in shown
+    # A picture has room for the names of several notions.
+    widths = []
+    for name in ("d", "m"):
+        assert run("frontier", f"{name}.model", "--picture", f"{name}.svg").exit_code == 0
+        drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        widths.append(float(re.search(r'width="([\d.]+)pt"', drawn)[1]))
+    assert widths[1] > widths[0]
+    # Each target of the frontier can be picked, and what is not reached is said to be beyond it.
+    two = ["--tau", "0.5", "--epsilon", "0.05", "--no-report", "-o", "two.model"]
+    run("train", *roles, *two)
+    levels = re.findall(r"([-\d.]+) / ([-\d.]+)", run("frontier", "two.model").stdout)
+    assert levels
+    for tau, epsilon in levels:
+        assert 0 < float(tau) == pytest.approx(1 - 10 * float(epsilon))
+    shown = words(run("pick", "two.model", "--epsilon", "0.001", "-o", "p.model").stdout)
+    beyond = r"NOT reached .* of what its target allows, and ([\d.]+)% or less in the population"
+    assert float(re.search(beyond, shown)[1]) > 100
     for wrong, said in (
         (["--epsilon", "1.5"], "--epsilon 1.5; give a difference"),
         (["--epsilon", "abc"], "'abc' is neither a number nor none"),

@@ -634,6 +634,25 @@ class TestSmallGroups:
         )
 
 
+class TestDifferences:
+    """Differences are written as such, and the rates they are of stay rates."""
+
+    FRAME = staticmethod(
+        lambda: rows(a=[(20, {"y": 1}), (80, {"y": 0})], b=[(60, {"y": 1}), (40, {"y": 0})])
+    )
+
+    def test_json(self, run):
+        found = run("audit", self.FRAME(), *ROLES, "--epsilon", "0.1", "--json", code=2)
+        found = json.loads(found.stdout)
+        assert [group["value"] for group in found["rates"]["selection_rate"]] == [0.2, 0.6]
+        assert found["differences"]["selection_rate"] == pytest.approx(0.4)
+
+    def test_no_difference_allowed(self, run):
+        shown = words(run("audit", self.FRAME(), *ROLES, "--epsilon", "0", code=2).stdout)
+        assert "A difference of at most 0 is not met: the difference" in shown
+        assert "In the population ε = 0 fails: the difference is" in shown
+
+
 class TestPrivileged:
     """The verdict is about the smallest ratio in either direction."""
 
@@ -655,6 +674,8 @@ class TestPrivileged:
         )
         assert "largest rate is 0.333. In the population τ = 0.8 fails: the ratio is" in shown
         assert "Divided by the rate of a: b 3.000, c 1.500." in shown
+        apart = run("audit", frame, *ROLES, "--privileged", "a", "--epsilon", "0.1", code=2)
+        assert "Divided by the rate of a: b 3.000, c 1.500." in words(apart.stdout)
 
 
 class TestWords:

@@ -61,7 +61,9 @@ def _draw(model: Any, path: Path) -> None:
     from evenhand.views.plots import FrontierDisplay
 
     figure = FrontierDisplay.from_estimator(model).figure_
-    write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=150))
+    # Names of several notions may be wider than the axes.
+    options = {"format": kind, "dpi": 150, "bbox_inches": "tight"}
+    write_atomically(path, lambda file: figure.savefig(file, **options))
 
 
 @command("evenhand pick loans.model --tau 0.9 -o loans-90.model")

@@ -299,6 +299,9 @@ def moved(now: Target, was_tau: Any, was_epsilon: Any, tau: Any, epsilon: Any) -
         asked = None if tau is None else 1 - tau, epsilon
         of = [new / old for new, old in zip(asked, allowed, strict=True) if new is not None]
         taus, epsilons = (_times(v, of[i]) for v, i in ((_short(was_tau), 0), (was_epsilon, -1)))
+        if max(_some(taus) + _some(epsilons)) >= 1:
+            given = Parameter("tau", tau) if epsilon is None else Parameter("epsilon", epsilon)
+            raise InputError("moved_too_far", target=given)
         return _short(taus), epsilons
     if now.comparison == "ratio" and epsilon is None and np.ndim(was_tau):
         return _times(was_tau, tau / np.max(_some(was_tau))), None

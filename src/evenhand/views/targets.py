@@ -83,7 +83,7 @@ class TargetWords:
 
     def goal(self, level: float) -> str:
         """Write a target with its letter."""
-        return f"{self.symbol} = {self.sign * level:g}"
+        return f"{self.symbol} = {self.sign * level + 0.0:g}"  # 0 has no sign
 
     def table_levels(self, lowest: float, own: float) -> list[float]:
         """Give round targets from the last one that the lowest value reaches, and the own one."""
@@ -133,8 +133,8 @@ TARGET_WORDS = {
         between="of the largest and the smallest",
         meaning="the highest group's rate less the lowest group's; 0 means all groups have the "
         "same rate",
-        demand=lambda level: f"at most {-level:g} apart",
-        rule=lambda level: f"a difference of at most {-level:g}",
+        demand=lambda level: f"at most {0.0 - level:g} apart",
+        rule=lambda level: f"a difference of at most {0.0 - level:g}",
         floor=lambda highest: (highest, 1.0),
         levels=LEVELS_APART,
         sign=-1.0,
@@ -150,8 +150,8 @@ TARGET_WORDS = {
         between="of the worst target",
         meaning="the largest of what the ratios lack of 1 and the differences, each in units of "
         "what its target allows over the strictest; 0 means all groups have the same rates",
-        demand=lambda level: f"with a shortfall of at most {-level:g}",
-        rule=lambda level: f"a shortfall of at most {-level:g}",
+        demand=lambda level: f"with a shortfall of at most {0.0 - level:g}",
+        rule=lambda level: f"a shortfall of at most {0.0 - level:g}",
         floor=lambda highest: (0.0, 0.0),  # its rates have their own
         levels=LEVELS_APART,
         sign=-1.0,

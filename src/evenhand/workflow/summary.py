@@ -217,7 +217,9 @@ def as_read(report: Any, comparison: str | None = None) -> Any:
         for key, value in report.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
             of_values = key in ("ratios", "bounds")
-            if key in ("taus", "earlier_taus"):
+            if key == "rates" and isinstance(value, Mapping):  # of each group: no comparison
+                out[key] = value
+            elif key in ("taus", "earlier_taus"):
                 out[called[str(key)]] = [abs(one) for one in value]
             elif of_values or (key in VALUES and (number or value is None)):
                 out[called.get(key, key)] = _turned(value)

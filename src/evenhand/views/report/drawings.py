@@ -9,7 +9,8 @@ from typing import Any
 from evenhand.views.formats import fixed, percent
 
 CURVES = (
-    ("rate", "{Name} between groups", "{parity:g} means that all groups have the same rate", 1),
+    # The run is followed by ratios, whatever the target.
+    ("rate", "Ratio between groups", "1 means that all groups have the same rate", 1),
     ("accuracy", "Accuracy", "share of right answers", 1),
     ("loss_c", "Prediction loss", "log-loss: lower fits the table better", 1),
     ("loss_u", "Adversary's loss", "falls while it learns to guess the group; level is a draw", -1),

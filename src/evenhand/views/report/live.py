@@ -181,7 +181,8 @@ def _show_rate(screen: _Screen, k: int) -> None:
     text[f"{k}.floor"] = text[f"{k}.extremes"] = ""
     if here and here["ratio"] is not None:
         low, high = here["low"], here["high"]
-        text[f"{k}.floor"] = screen.fill("floor", rate=percent(line))
+        if line > 0:
+            text[f"{k}.floor"] = screen.fill("floor", rate=percent(line))
         text[f"{k}.extremes"] = screen.fill(
             "extremes",
             low=spec["rows"][low],

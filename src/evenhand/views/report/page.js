@@ -122,7 +122,7 @@
       const line = start + slope * goal, end = scaled(line, 0, scale);
       mark[k + ".floor"] = { x1: end, x2: end, width: end, ...(line > 0 ? VISIBLE : HIDDEN) };
       const known = here && here.ratio !== null;
-      text[k + ".floor"] = known ? fill("floor", { rate: percent(line) }) : "";
+      text[k + ".floor"] = known && line > 0 ? fill("floor", { rate: percent(line) }) : "";
       text[k + ".extremes"] = known ? fill("extremes", {
         low: spec.rows[here.low],
         lowest: percent(here.rate[here.low]),

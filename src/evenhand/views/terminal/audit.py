@@ -9,7 +9,7 @@ from rich.text import Text
 from evenhand.core.errors import Parameter
 from evenhand.core.rates import RATES
 from evenhand.views.formats import NONE, listed, percent
-from evenhand.views.targets import words_of
+from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.terminal.screen import Grid, Screen, crossed, short
 from evenhand.views.verdicts import (
     ASSUMED,
@@ -357,7 +357,7 @@ def _say_verdict(screen: Screen, report: dict[str, Any], names: list[str]) -> No
     if report["privileged"] is not None:
         ratios = report["ratios_to_privileged"]["selection_rate"]
         shown = [
-            f"{name} {words.text(r, tau)}"
+            f"{name} {TARGET_WORDS['ratio'].text(r, tau)}"
             for name, group, r in zip(names, report["groups"], ratios, strict=True)
             if group != report["privileged"]
         ]

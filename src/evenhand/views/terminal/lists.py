@@ -48,8 +48,8 @@ def show_comparison(comparison: pd.DataFrame) -> None:
         screen.print(table)
     screen.say(
         f"met: share of the splits in which the {words.name} on test data reaches {words.symbol}. "
-        f"†: needs the group to predict. Every method is chosen by its {words.name} on the "
-        f"training part alone, without the margin that train leaves by default "
+        "†: needs the group to predict. Every method that is fitted here is chosen by its "
+        f"{words.name} on the training part alone, without the margin that train leaves by default "
         f"({screen.spell(Parameter('confidence', 0.9))}); with it {words.symbol} is met more "
         "often.",
         "dim",

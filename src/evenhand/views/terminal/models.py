@@ -162,9 +162,11 @@ def _sentence(summary: dict[str, Any]) -> Text:
         least = "of what its target allows" if words.sign < 0 else "of its target"
         rate = f": one {words.name} is at {percent(share)} {least}"
     sure = _sure(summary)
+    who = f"among people whose {label} is known" if chosen else "in the population"
     if sure and alike:
-        who = f"among people whose {label} is known" if chosen else "in the population"
         rate += f", and {words.text(reached['bound'], summary['tau'])} or {words.better} {who}"
+    elif sure and reached["bound"] is not None:
+        rate += f", and {percent(reached['bound'] / summary['tau'])} or {words.better} {who}"
     if reached["target_reached"]:
         text = f"{what} reached {reached['where']}{sure}{chosen}{rate if alike else ''}."
         return Text(text, style=good)
@@ -388,6 +390,8 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
     table = Grid(f"target{symbol}", "accuracy", *names, bars, left=[bars])
     reach, rows = np.array([p["reach"] for p in points]), []
     for tau in words.table_levels(reach.min(initial=words.parity), target.level):
+        if words.name == "shortfall" and not all(0 < t < 1 for t in _moved(summary, target, tau)):
+            continue  # It would ask one of the rates for nothing.
         i = int(np.searchsorted(reach, tau))
         if tau == summary["tau"]:
             rows.append((tau, True, *figures_of(summary, summary["saved"]["counts"][key])[:2]))
