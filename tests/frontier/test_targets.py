@@ -302,6 +302,11 @@ def test_json_has_the_difference_itself():
         "verdict": {"at_most": 0.2, "at_least": 0.01, "value": None},
     }
     assert as_read({"tau": 0.8, "rate": 0.7}) == {"tau": 0.8, "rate": 0.7}
+    asked = {"taus": [0.8, 0.05], "kinds": ["ratio", "difference"]}
+    assert as_read({"comparison": "mixed", "tau": -0.05, "asked": asked}) == {
+        **{"comparison": "mixed", "allowed": 0.05},
+        "asked": {"targets": [0.8, 0.05], "kinds": ["ratio", "difference"]},
+    }
 
 
 @pytest.mark.slow
@@ -351,7 +356,10 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
     for wrong, said in (
         (["--epsilon", "1.5"], "--epsilon 1.5; give a difference"),
         (["--epsilon", "abc"], "'abc' is neither a number nor none"),
-        ([*both, "--epsilon", "0", "--epsilon", "0.1"], "beside other targets none can ask"),
+        (
+            [*both, "--epsilon", "0", "--epsilon", "0.1"],
+            "--tau none and --epsilon 0.0 --epsilon 0.1: beside other targets none can ask",
+        ),
         ([*both, "--tau", "0.8", "--tau", "none"], "equal_opportunity has no target"),
     ):
         refused = run("train", *roles, *wrong)

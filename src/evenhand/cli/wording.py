@@ -66,9 +66,9 @@ def _texts(name: str, value: Any) -> list[str]:
     if isinstance(value, dict):
         return [f"{column}={text}" for column, v in value.items() for text in _texts(name, v)]
     if isinstance(value, Iterable) and not isinstance(value, str):
-        texts = [str(v) for v in value]
+        texts = [str("none" if v is None else v) for v in value]
         return [",".join(texts)] if name == "bins" else texts  # edges are one text
-    return [str(value)]
+    return [str("none" if value is None else value)]
 
 
 def say(message: BaseException) -> str:

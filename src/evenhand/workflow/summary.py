@@ -213,6 +213,8 @@ def as_read(report: Any, comparison: str | None = None) -> Any:
         goal = "epsilon" if name == "difference" else "allowed"
         called = {"tau": goal, "taus": f"{goal}s", "rate": name, "ratio": name} | ENDS
         called |= {"ratios": f"{name}s", "earlier_taus": f"earlier_{goal}s"}
+        # Mixed targets are as they were asked for, each of its kind.
+        called |= {"taus": "targets"} if name == "shortfall" else {}
         out: dict[Any, Any] = {}
         for key, value in report.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
