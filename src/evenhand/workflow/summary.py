@@ -406,6 +406,11 @@ def _adjusted(pipeline: FairPipeline) -> dict[str, Any]:
         beside = f"{n} {'other ' * (column is not None)}column{'s' * (n != 1)}"
         alone = ["the score"] * (column is not None) + [beside] * (n > 0)
         said += f" The group is estimated from {' and '.join(alone)}{' alone' * (not n)}."
+        if not n:
+            said += (
+                " Answers then need not rise with the score, and on new rows a target holds less "
+                "often than is said: go by the test rows."
+            )
     return {"words": words, "before": model.before_, "sentence": said}
 
 
