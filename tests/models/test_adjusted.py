@@ -222,7 +222,7 @@ def test_where_the_score_was_cut_before(data):
 
 def test_words_gaps_text_and_three_groups():
     X, y, z = make_rows(n=500, groups=3)
-    frame = pd.DataFrame(X[:, :3], columns=list("abc"))
+    frame = pd.DataFrame(X[:, :3].copy(), columns=list("abc"))
     frame["town"] = np.where(z == 1, "north", np.where(frame["a"] > 0, "south", None))
     frame.loc[::9, "b"] = np.nan
     frame["sex"] = np.array(["f", "m", "other"])[z]

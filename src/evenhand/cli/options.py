@@ -116,14 +116,14 @@ KeepNa = Annotated[
 
 
 # Those of train alone.
-def _numbers(texts: list[str] | None) -> list[str] | None:
+def _numbers(texts: list[str] | None) -> list[str]:
     """Refuse what is neither a number nor none."""
     for text in texts or []:
         try:
             float("nan" if text == "none" else text)
         except ValueError:
             raise typer.BadParameter(f"{text!r} is neither a number nor none.") from None
-    return texts
+    return texts or []  # whose length old versions of Typer take
 
 
 Taus = Annotated[
