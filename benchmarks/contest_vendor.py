@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from shutil import rmtree
 
-PACKAGES = ["fairlearn", "oxonfair", "lightgbm", "cvxpy", "clarabel", "qdldl"]
+PACKAGES = ["narwhals", "fairlearn", "oxonfair", "lightgbm", "cvxpy", "clarabel", "qdldl"]
 
 
 def main():
