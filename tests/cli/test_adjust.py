@@ -142,7 +142,7 @@ def test_a_saved_model_in_a_comparison(loans):
     done = run("compare", "loans.csv", *about, "--model", "m.model")
     text = words(done.output)
     assert done.exit_code == 0, text
-    assert "m.model was trained on this very table" in text
+    assert "m.model: trained on this very table" in text
     table(seed=1).to_csv("other.csv", index=False)
     text = words(run("compare", "other.csv", *about, "--model", "m.model").output)
     assert "if test rows are among those that it was fitted to, which cannot be told" in text

@@ -15,6 +15,7 @@ NAMES = (
     *("survey_weights", "tau", "test_size", "weight"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
+    "epsilons": "--epsilon",
     "kinds": "--kind",
     "methods": "--method",
     "n_jobs": "--jobs",
