@@ -194,10 +194,12 @@ def _guess_many(
     for i in range(n):
         own = int(z[i])
         loss += asked[i] * (top[i] - (wide[own - 1, i] if 0 < own <= outputs else 0.0))
+    guessing = np.any(u)  # before the adversary has moved all outputs are 0
     for g in range(outputs):
         for i in range(n):
-            r[i] = top[i] - wide[g, i]
-        _exp_minus_abs(r, n, e, bits, power)
+            r[i], e[i] = top[i] - wide[g, i], 1.0
+        if guessing:
+            _exp_minus_abs(r, n, e, bits, power)
         for i in range(n):
             total[i] += e[i]
             wide[g, i] = e[i]
