@@ -308,25 +308,31 @@ class ManyCuts(Sweep):
         """For each target, points of some iterates, less most of what the best so far beat."""
         find = partial(self.cuts, bars=[np.stack([b["rate"], b["sure"]]) for b in to_beat])
         of_iterates = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
-        return [
-            self._cautious(numbers, found, target, bars)
-            for found, target, bars in zip(
-                zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
-            )
-        ]
+        points, found, joined = list[Points](), tuple[Cuts, ...](), None
+        for own, target, bars in zip(
+            zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
+        ):
+            if joined is None or any(a is not b for a, b in zip(own, found, strict=True)):
+                found, joined = own, self._joined(numbers, own)
+            points.append(self._cautious(*joined, target, bars))
+        return points
+
+    def _joined(self, numbers: NDArray[np.intp], found: Sequence[Cuts]) -> tuple[Any, ...]:
+        """Put the cuts of some iterates together, with the iterate and the counts of each."""
+        shape = self.n_groups_all, self.labels, self.labels, -1
+        cuts = np.concatenate([c.reshape(-1, self.width) for c, _ in found])
+        counts = np.concatenate([c.reshape(shape) for _, c in found], axis=-1)
+        return np.repeat(numbers, [len(c) for c, _ in found]), cuts, counts
 
     def _cautious(
         self,
-        numbers: NDArray[np.intp],
-        found: Sequence[Cuts],
+        iterate: NDArray[np.intp],
+        cuts: FloatArray,
+        counts: FloatArray,
         target: Target,
         bars: dict[str, FloatArray],
     ) -> Points:
         """Points of the cuts of some iterates, with their values less the margin."""
-        shape = self.n_groups_all, self.labels, self.labels, -1
-        cuts = np.concatenate([c.reshape(-1, self.width) for c, _ in found])
-        counts = np.concatenate([c.reshape(shape) for _, c in found], axis=-1)
-        iterate = np.repeat(numbers, [len(c) for c, _ in found])
         if self.groups > MANY_GROUPS and all(part.by is None for part in target.rate.components):
             hopeful = self._hopeful(counts, target, bars)
             iterate, cuts, counts = iterate[hopeful], cuts[hopeful], counts[..., hopeful]
