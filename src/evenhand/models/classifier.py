@@ -563,9 +563,22 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                     than="less" if self.accuracy_ < share else "not clearly more",
                     label=label,
                     share=share,
+                    worth=self._worth(),
                 )
             )
         return self
+
+    def _worth(self) -> InputWarning:
+        """Say up to which target a model is better than one answer to everybody."""
+        worth, comparison = self.answers_.worth(), self.target_.comparison
+        if worth is None:
+            return InputWarning("no_target_worth")
+        level, accuracy = worth
+        target: Any = str(self.target_.at(level))
+        if comparison != "mixed":
+            name = "tau" if comparison == "ratio" else "epsilon"
+            target = Parameter(name, READ[comparison][1] * level + 0.0)
+        return InputWarning("strictest_worth", target=target, accuracy=accuracy)
 
     def _demanded(self) -> Parameter | InputWarning:
         """Write what was demanded as the parameters that demand it."""

@@ -51,6 +51,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     weight = facts.get("weight")
     weighted = "weighted " * (weight is not None)
     titles = {"train": f"{weighted}training rows", "test": f"{weighted}test rows"}
+    worth = model.answers_.worth()
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
@@ -66,6 +67,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "bound": plain_number(model.rate_bound_),
             "accuracy": plain_number(model.accuracy_),
             "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
+            "worth": worth and dict(zip(("level", "accuracy"), worth, strict=True)),
             "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
@@ -322,10 +324,10 @@ def _counts(facts: Mapping[str, Any], parts: Sequence[str], i: int) -> dict[str,
 
 def _curves(model: FairClassifier) -> dict[str, list[Any]]:
     """Give what the figures of the iterates were during the fit."""
-    curves = model.trajectory_.to_frame()
+    curves = model.trajectory_.to_frame().rename(columns={"rate": "ratio"})
     return {
         name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
-        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "ratio")
     }
 
 
