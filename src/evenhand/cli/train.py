@@ -5,15 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer.core
-
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
 from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, read_file, title_of
-from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
+from evenhand.cli.shell import Command, command, command_line, finish, plain_errors, reached, show
 from evenhand.cli.wording import spell
-from evenhand.core.errors import InputError, sentences
+from evenhand.core.errors import InputError, Parameter, sentences
 
 # What --dask means without an address.
 HERE = "here"
@@ -21,7 +19,7 @@ HERE = "here"
 _ADDRESS = re.compile(r"[\w+.-]+://\S+|[\w.-]+:\d+")
 
 
-class _DaskCommand(typer.core.TyperCommand):
+class _DaskCommand(Command):
     """A command whose --dask may have an address behind it, or none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -100,6 +98,9 @@ def train(
         taus = opt.parse_targets(tau, opt.parse_target)
         epsilons = opt.parse_targets(epsilon, opt.parse_difference)
         notions = notion or ["statistical_parity"]
+        if (tau or epsilon) and taus is None and epsilons is None:
+            about = {"tau": Parameter("tau"), "epsilon": Parameter("epsilon")}
+            raise InputError("no_target", notion=" and ".join(notions), **about)
         early: list[str] = []
 
         def show_early() -> None:

@@ -101,7 +101,6 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "data": _data(pipeline, facts, spell),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
-    summary["verdict"] = verdict_of(summary)
     saved_counts = summary["saved"]["counts"]
     summary["worst"] = worst_attributes(target_of(summary), len(summary["groups"]), saved_counts)
     if model.small_groups_:
@@ -109,6 +108,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
         summary["all_rows"] = over_all_rows(summary, facts, place, target_of(summary))
+    summary["verdict"] = verdict_of(summary)
     return summary
 
 
@@ -130,6 +130,9 @@ def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     small = summary.get("data", {}).get("small_groups")
     rows = "weighted test rows" if part["weighted"] else "test rows"
     about = {"rows": rows, "groups": "compared" if small else "all", "weighted": part["weighted"]}
+    # Who the population is, where rows without a label were left out.
+    known = f"people whose {summary['asked']['label']} is known"
+    about["population_of"] = known if summary.get("unlabelled") else "all"
     return verdict.plain() | about
 
 

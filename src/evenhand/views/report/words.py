@@ -255,7 +255,9 @@ def test_population(summary: dict[str, Any]) -> tuple[str, str]:
     """Say what the test rows prove of the population, if anything, and with which verdict."""
     verdict, label = verdict_of(summary), summary["asked"]["label"]
     who = f"among people whose {quoted(label)} is known" if summary.get("unlabelled") else ""
-    text = population_sentence(verdict, words_of(summary), _compared(summary), who)
+    text = population_sentence(
+        verdict, words_of(summary), _compared(summary), who, target_of(summary)
+    )
     if text and summary["asked"].get("person"):
         text += " Several test rows may be of one person, and are then no independent draws."
     found = verdict["population"] if verdict else UNTOLD
