@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import run, words
+from helpers import in_place, run, words
 from threadpoolctl import threadpool_limits
 
 from evenhand import load_model
@@ -121,7 +121,7 @@ def test_scores_that_cannot_be_adjusted(loans, change, said):
     ],
 )
 def test_columns_that_are_no_scores(loans, options, said):
-    done = run("adjust", "loans.csv", *ABOUT, *options)
+    done = run("adjust", "loans.csv", *in_place(ABOUT, options))
     assert done.exit_code == 1
     assert said in words(done.output)
 

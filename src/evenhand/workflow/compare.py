@@ -211,7 +211,9 @@ def _check_saved(
         if own != favourable:
             raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
         here = saved.facts.get("fingerprint") == table
-        origins.setdefault("this_table" if here else "unknown_rows", []).append(name)
+        origins.setdefault("model_of_this_table" if here else "model_of_unknown_rows", []).append(
+            name
+        )
         columns = saved.model.sensitive_features if piped else sensitive
         columns = [columns] if isinstance(columns, str) else list(columns)
         mode = model.attributes if len(columns) > 1 else "crossed"
@@ -222,8 +224,7 @@ def _check_saved(
     for origin, names in origins.items():
         are = {"models": ", ".join(names), "are": "are" if len(names) > 1 else "is"}
         they = {"they": "they were" if len(names) > 1 else "it was"}
-        code = f"model_of_{origin}"
-        warnings.warn(InputWarning(code, **are, **they), stacklevel=2)
+        warnings.warn(InputWarning(origin, **are, **they), stacklevel=2)
 
 
 def _without_type(text: str) -> str:
