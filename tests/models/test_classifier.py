@@ -899,3 +899,12 @@ def test_a_gain_over_one_answer_to_everybody_that_may_be_chance_is_none():
     assert model.accuracy_ >= max(y.mean(), 1 - y.mean())
     assert model.point_.feasible
     assert not model.feasible_
+
+
+def test_a_difference_has_a_name_of_its_own():
+    X, y, z = make_problem(n=600)
+    model = fair(tau=None, epsilon=0.2, confidence=None).fit(X, y, sensitive_features=z)
+    shares = [model.predict(X)[z == j].mean() for j in (0, 1)]
+    assert model.difference_ == pytest.approx(max(shares) - min(shares))
+    assert model.difference_ == -model.rate_
+    assert model.at(0.5).difference_ is None

@@ -203,7 +203,7 @@ def _check_saved(
 
     Warn as well of models that compare the groups of other columns.
     """
-    origins: dict[str, list[str]] = {}
+    origins: dict[bool, list[str]] = {}
     for name, saved in models.items():
         piped = hasattr(saved.model, "steps")
         model = saved.model[-1] if piped else saved.model
@@ -211,9 +211,7 @@ def _check_saved(
         if own != favourable:
             raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
         here = saved.facts.get("fingerprint") == table
-        origins.setdefault("model_of_this_table" if here else "model_of_unknown_rows", []).append(
-            name
-        )
+        origins.setdefault(here, []).append(name)
         columns = saved.model.sensitive_features if piped else sensitive
         columns = [columns] if isinstance(columns, str) else list(columns)
         mode = model.attributes if len(columns) > 1 else "crossed"
@@ -221,10 +219,13 @@ def _check_saved(
             own = " × ".join(columns) if mode == "crossed" else f"each of {', '.join(columns)}"
             own += " and their combinations" * (mode == "both")
             warnings.warn(InputWarning("model_of_other_groups", model=name, own=own), stacklevel=2)
-    for origin, names in origins.items():
-        are = {"models": ", ".join(names), "are": "are" if len(names) > 1 else "is"}
-        they = {"they": "they were" if len(names) > 1 else "it was"}
-        warnings.warn(InputWarning(origin, **are, **they), stacklevel=2)
+    for here, names in origins.items():
+        several = len(names) > 1
+        about = {"models": ", ".join(names), "they": "they were" if several else "it was"}
+        warning = InputWarning("model_of_unknown_rows", are="are" if several else "is", **about)
+        if here:
+            warning = InputWarning("model_of_this_table", **about)
+        warnings.warn(warning, stacklevel=2)
 
 
 def _without_type(text: str) -> str:
