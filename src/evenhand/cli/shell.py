@@ -43,8 +43,9 @@ class Command(typer.core.TyperCommand):
         order = self.make_parser(ctx).parse_args(args=list(args))[2]
         for parameter, n in Counter(order).items():
             # Of an argument the first of two is another one.
-            several = parameter.param_type_name == "argument" or parameter.multiple
-            if n > 1 and not several and not parameter.is_flag:
+            option: Any = parameter
+            several = option.param_type_name == "argument" or option.multiple
+            if n > 1 and not several and not option.is_flag:
                 name = max(parameter.opts, key=len)
                 raise UsageError(f"{name} is given {n} times and takes one value", ctx)
         return rest

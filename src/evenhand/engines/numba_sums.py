@@ -106,6 +106,16 @@ def _classify(
 
 
 @_fast
+def _ask(n: int, y: Any, cell: Any, on: Any, only: float, n_cells: int, asked: Any) -> None:
+    """Set the weights of the rows whose group is guessed."""
+    for i in range(n):
+        asked[i] = on[i] if cell[i] < n_cells else 0.0
+    if only >= 0:
+        for i in range(n):
+            asked[i] = asked[i] if y[i] == only else 0.0
+
+
+@_fast
 def _guess(
     n: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, on: Any, weighted: bool, u: Any,
     only: float, n_cells: int, per_scale: float, guess: Any, slope: Any, e: Any, asked: Any, r: Any,
@@ -117,11 +127,7 @@ def _guess(
     the sums of the powers. The first ``n_cells`` cells are of compared groups.
     """
     m = len(u)
-    for i in range(n):
-        asked[i] = on[i] if cell[i] < n_cells else 0.0
-    if only >= 0:
-        for i in range(n):
-            asked[i] = asked[i] if y[i] == only else 0.0
+    _ask(n, y, cell, on, only, n_cells, asked)
     for i in range(n):
         guess[i], slope[i] = u[m - 1], 0.0
     for a in range(m - 2, -1, -1):
@@ -174,11 +180,7 @@ def _guess_many(
 ) -> None:  # fmt: skip
     """As :func:`_guess`, of a softmax over many groups; ``wide`` has room for an output each."""
     outputs, m = u.shape
-    for i in range(n):
-        asked[i] = on[i] if cell[i] < n_cells else 0.0
-    if only >= 0:
-        for i in range(n):
-            asked[i] = asked[i] if y[i] == only else 0.0
+    _ask(n, y, cell, on, only, n_cells, asked)
     for i in range(n):
         top[i], total[i] = 0.0, 0.0
     for g in range(outputs):

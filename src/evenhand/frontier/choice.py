@@ -186,7 +186,9 @@ class Answers:
 
         The level is rounded to the looser side, to three digits; None if no answer does.
         """
-        better = np.flatnonzero(lower_gain(self.counts, BEYOND_CHANCE) > 0) if len(self) else []
+        if not len(self):
+            return None
+        better = np.flatnonzero(lower_gain(self.counts, BEYOND_CHANCE) > 0)
         if not len(better):
             return None
         level = floor(1000 * float(self.reach[better[-1]]) + 1e-9) / 1000

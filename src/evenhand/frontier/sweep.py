@@ -308,7 +308,9 @@ class ManyCuts(Sweep):
         """For each target, points of some iterates, less most of what the best so far beat."""
         find = partial(self.cuts, bars=[np.stack([b["rate"], b["sure"]]) for b in to_beat])
         of_iterates = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
-        points, found, joined = list[Points](), tuple[Cuts, ...](), None
+        points = list[Points]()
+        found: tuple[Cuts, ...] = ()
+        joined: tuple[Any, Any, Any] | None = None
         for own, target, bars in zip(
             zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
         ):
@@ -317,7 +319,7 @@ class ManyCuts(Sweep):
             points.append(self._cautious(*joined, target, bars))
         return points
 
-    def _joined(self, numbers: NDArray[np.intp], found: Sequence[Cuts]) -> tuple[Any, ...]:
+    def _joined(self, numbers: NDArray[np.intp], found: Sequence[Cuts]) -> tuple[Any, Any, Any]:
         """Put the cuts of some iterates together, with the iterate and the counts of each."""
         shape = self.n_groups_all, self.labels, self.labels, -1
         cuts = np.concatenate([c.reshape(-1, self.width) for c, _ in found])
@@ -352,8 +354,8 @@ class ManyCuts(Sweep):
         """
         few: set[int] = set()
         some = np.moveaxis(counts[: self.groups, ..., ::SOME_CUTS], -1, 0)
-        for rate in target.rate.components:
-            rates = np.nan_to_num(rate.per_group(some))
+        for part in target.rate.components:
+            rates = np.nan_to_num(part.per_group(some))
             for ends in (rates.argmin(axis=1), rates.argmax(axis=1)):
                 few |= {*np.bincount(ends).argsort()[-2:].tolist()}
         apart = np.moveaxis(counts[sorted(few)], -1, 0)

@@ -66,7 +66,8 @@ class Aim(NamedTuple):
 
     def target(self, level: float) -> Target:
         """Give what is demanded with a level of ``taus`` or of ``epsilons``."""
-        return find_target(self.notion, **{self.parameter: level}).by(self.partitions)
+        tau, epsilon = (level, None) if self.comparison == "ratio" else (None, level)
+        return find_target(self.notion, tau, epsilon).by(self.partitions)
 
     @property
     def record(self) -> AnyNotion:
