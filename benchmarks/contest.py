@@ -29,7 +29,7 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.engines import kernels
 from evenhand.peers import PEERS, FairlearnExponentiatedGradient
-from evenhand.peers._compare import Answer, fit_all, pick
+from evenhand.peers._compare import Aim, Answer, fit_all, pick
 
 TAU = 0.8
 # The first is, of these, the most accurate whose training rate reaches 0.8.
@@ -97,7 +97,7 @@ def child(name):
         if name in (SLOW, QUICK):
             model = FairlearnExponentiatedGradient(bound=bound, estimator=base, random_state=0)
             return model.fit(X, y, sensitive_features=z)
-        fitted = fit_all(PEERS[KEYS[name]], "statistical_parity", [TAU], 0, X, y, z)
+        fitted = fit_all(PEERS[KEYS[name]], Aim("statistical_parity"), [TAU], 0, X, y, z)
         return fitted(TAU)
 
     before, times, models = resident(), [], []
@@ -115,7 +115,8 @@ def child(name):
     found = {"times": times, "memory": peak - before, "test": figures(models[0], *test)[:2]}
     if len(models) > 1:
         answers = [Answer(model, figures(model, X, y, z)[2]) for model in models]
-        best = pick(answers, TAU, NOTIONS["statistical_parity"](2), 0.01).estimator
+        aim = Aim("statistical_parity")
+        best = pick(answers, aim.target(TAU), aim.record, 0.01).estimator
         found["best"] = figures(best, *test)[:2]
     print(json.dumps(found))
 

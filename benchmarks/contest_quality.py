@@ -55,7 +55,7 @@ from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split
 from evenhand.peers._baselines import group_curve
-from evenhand.peers._compare import MIN_SHARE, fit_all
+from evenhand.peers._compare import MIN_SHARE, Aim, fit_all
 from evenhand.peers._out_of_fold import fold_models, mean_proba
 
 
@@ -118,7 +118,7 @@ def fit_and_measure(key, notion, seed, X, y, z, python):
         cpu -= resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - children
         models = dict.fromkeys(answers)
     else:
-        choose = fit_all(METHODS[key], notion, TAUS, seed, X[0], y[0], z[0])
+        choose = fit_all(METHODS[key], Aim(notion), TAUS, seed, X[0], y[0], z[0])
         models = {tau: choose(tau) for tau in TAUS}
     took = {
         "seconds": time.perf_counter() - start,

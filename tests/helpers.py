@@ -125,6 +125,15 @@ def warns(code, **data):
     assert_message(messages[0], code, data)
 
 
+def in_place(args, options):
+    """Arguments with options in place of the same ones, which may not be given twice."""
+    pairs = [list(args[i : i + 2]) for i in range(0, len(args), 2)]
+    short = {"-o": "--out"}
+    named = {short.get(option, option) for option in options} - {"--sensitive"}
+    kept = [pair for pair in pairs if short.get(pair[0], pair[0]) not in named]
+    return [*(word for pair in kept for word in pair), *options]
+
+
 def assert_message(message, code, data):
     """Compare a message's code and those of its data that are named; a message among them by code.
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import run, words
+from helpers import in_place, run, words
 from threadpoolctl import threadpool_limits
 
 from evenhand import load_model
@@ -121,7 +121,7 @@ def test_scores_that_cannot_be_adjusted(loans, change, said):
     ],
 )
 def test_columns_that_are_no_scores(loans, options, said):
-    done = run("adjust", "loans.csv", *ABOUT, *options)
+    done = run("adjust", "loans.csv", *in_place(ABOUT, options))
     assert done.exit_code == 1
     assert said in words(done.output)
 
@@ -142,7 +142,7 @@ def test_a_saved_model_in_a_comparison(loans):
     done = run("compare", "loans.csv", *about, "--model", "m.model")
     text = words(done.output)
     assert done.exit_code == 0, text
-    assert "m.model was trained on this very table" in text
+    assert "m.model: trained on this very table" in text
     table(seed=1).to_csv("other.csv", index=False)
     text = words(run("compare", "other.csv", *about, "--model", "m.model").output)
     assert "if test rows are among those that it was fitted to, which cannot be told" in text
@@ -151,3 +151,24 @@ def test_a_saved_model_in_a_comparison(loans):
     done = run("compare", "other.csv", *flipped, "--model", "m.model")
     assert done.exit_code == 1
     assert "m.model is about the favourable answer yes" in words(done.output)
+
+
+def test_a_comparison_by_differences(loans):
+    run("adjust", "loans.csv", *ABOUT, "-o", "m.model")
+    run("adjust", "loans.csv", *ABOUT, "--notion", "equal_opportunity", "-o", "n.model")
+    about = (*ABOUT[:8], "--method", "accuracy_only", "--splits", "1", "--epsilon", "0.4")
+    about += ("--model", "m.model", "--model", "n.model")
+    text = words(run("compare", "loans.csv", *about).output)
+    assert "selection rate difference, ε = 0.4, test data" in text
+    assert text.count("trained on this very table") == 1
+    assert "n.model was made for equal_opportunity and is judged by" in text
+    assert "is asked for several ratios, and gets the most accurate that reaches ε" in text
+    rows = json.loads(run("compare", "loans.csv", *about, "--json").stdout)
+    for row in rows:
+        told = row["notion"], row["comparison"], row["judged_by"], row["epsilon"]
+        assert told == ("statistical_parity", "difference", "selection rate difference", 0.4)
+        shares = [row["selection_rate[f]"], row["selection_rate[m]"]]
+        assert row["difference"] == pytest.approx(max(shares) - min(shares))
+    refused = run("compare", "loans.csv", *about, "--tau", "0.8")
+    assert refused.exit_code == 1
+    assert "--tau and --epsilon: groups are compared in one way" in words(refused.output)

@@ -204,7 +204,7 @@ class TestScreens:
         assert "--tau 0.45 is the strictest target; the others stay in proportion" in shown
         refused = run("pick", saved, "--tau", "0.9", "--tau", "0.8", "-o", moved)
         assert refused.exit_code == 1
-        assert "--tau was given 2 times; give one, the target of the strictest" in refused.stderr
+        assert "--tau is given 2 times and takes one value" in words(refused.stderr)
 
     def test_figures_of_several_rates_are_those_of_the_library(self, model):
         from evenhand import load_model
@@ -370,3 +370,37 @@ class TestUse:
         frame.to_csv(tmp_path / "t.csv", index=False)
         call = ["predict", str(tmp_path / "m"), str(tmp_path / "t.csv"), "-o", str(tmp_path / "a")]
         assert run(*call).stdout.startswith("favourable answer: label = no\n")
+
+
+class TestTargets:
+    def test_no_target_at_all_is_refused(self, model, tmp_path):
+        done = run("train", str(model / "loans.csv"), *ROLES, "--tau", "none", "-o", "x.model")
+        assert done.exit_code == 1
+        assert "statistical_parity has no target: --tau and --epsilon" in words(done.stderr)
+
+    @pytest.mark.parametrize("command", ["train", "audit", "compare"])
+    def test_which_of_two_values_is_meant_is_not_guessed(self, model, command):
+        done = run(command, str(model / "loans.csv"), *ROLES, "--favourable", "bad")
+        assert done.exit_code == 1
+        expected = f"--favourable is given 2 times and takes one value; see evenhand {command}"
+        assert expected in words(done.stderr)
+
+    def test_rows_to_test_on_are_new(self, model, tmp_path):
+        file = str(model / "loans.csv")
+        done = run("train", file, *ROLES, "--test", file, "-o", str(tmp_path / "x.model"))
+        assert done.exit_code == 1
+        assert "rows of --test are rows that the model is fitted to" in words(done.stderr)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_each_demand_of_a_mixed_target_is_named(self, model, tmp_path):
+        out = str(tmp_path / "m.model")
+        asked = ["--tau", "0.3", "--epsilon", "0.5", "--no-report", "-o", out]
+        done = run("train", str(model / "loans.csv"), *ROLES, *asked)
+        text = words(done.stdout)
+        assert "shortfall" not in text
+        assert "the statistical rate is" in text
+        assert "the selection rate difference is" in text
+        summary = json.loads(run("pick", out, "--tau", "0.4", "-o", out, "--json").stdout)
+        assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
+        assert summary["verdict"]["population_of"] == "all"
+        assert (summary["reached"]["worth"] is None) or summary["reached"]["worth"]["accuracy"]

@@ -16,13 +16,14 @@ from csv import reader as csv_reader
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import in_place
 from typer.testing import CliRunner
 
 from evenhand.cli.app import app
 from evenhand.cli.wording import spell
 from evenhand.core.errors import Parameter
 
-TRAIN = ["--label", "y", "--sensitive", "g", "--no-report", "-o", "m.model"]
+TRAIN = ["--label", "y", "--sensitive", "g", "-o", "m.model", "--no-report"]
 
 
 def table(n=200, seed=0):
@@ -269,7 +270,7 @@ def run(tmp_path, monkeypatch):
 def test_refused(run, tmp_path, name):
     data, options, message = REFUSED[name]
     (tmp_path / "t.csv").write_bytes(data)
-    result = run("train", "t.csv", *TRAIN, *options)
+    result = run("train", "t.csv", *in_place(TRAIN, options))
     assert result.exit_code == 1, result.output
     sentences = result.stderr.strip().splitlines()
     assert len(sentences) == 1, result.stderr

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from evenhand.core.notions import NOTIONS, find_notion
 from evenhand.core.oracle import Oracle
-from evenhand.core.row_sums import row_sums
+from evenhand.core.row_sums import penalized_sums, row_sums
 from evenhand.core.rows import Share, as_columns
 from evenhand.core.targets import find_target
 from evenhand.engines.kernels import Limits, has_numba
@@ -65,6 +65,33 @@ class TestCompiled:
                 shared = compiled.evaluate(w, u, 1.3)
             for a, b in zip(found, shared, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+    @pytest.mark.parametrize("layout", ["dense", "csr"])
+    @pytest.mark.parametrize("notion", ["statistical_parity", "equalized_odds"])
+    def test_sums_of_many_groups(self, layout, notion, point):
+        X, y, z = make_rows(1037, groups=6)
+        X[np.abs(X) < 0.3] = 0
+        rng = np.random.default_rng(0)
+        recode = (rng.integers(0, 2, 12).astype(float), rng.random(12))
+        tables = (None, rng.random(len(y)) + 0.1), (None, rng.random(len(y))), (None, recode)
+        for weight, extra, cells, degree in itertools.product(*tables, (1, 2)):
+            about = {"notion": find_notion(notion, degree), "n_groups": 5, "extra": extra}
+            plain, compiled = (
+                make_oracle(
+                    as_layout(X, layout), y, z, sample_weight=weight, limits=limits, **about
+                )
+                for limits in (NEVER, ALWAYS)
+            )
+            plain.recode = compiled.recode = cells
+            for w, u in (point(plain), (point(plain)[0], np.zeros(plain.n_adversary))):
+                expected, found = (one.evaluate(w, u, 1.3) for one in (plain, compiled))
+                assert_same_moments(found, expected, 1e-12)
+            prices = rng.normal(size=12)
+            expected, found = (
+                one.rows.sum(penalized_sums, one.weights(w), prices, 12)
+                for one in (plain, compiled)
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
 
     def test_scores_without_bounds(self):
         """Certain answers, far beyond what an exponential can hold."""

@@ -5,11 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.core.metrics import group_counts
-from evenhand.core.notions import NOTIONS
+from evenhand.core.notions import NOTIONS, find_notion
+from evenhand.core.targets import find_target
+from evenhand.engines.kernels import Limits
 from evenhand.engines.memory import make_oracle
+from evenhand.frontier import sweep as sweeping
 from evenhand.frontier.points import Points
 from evenhand.frontier.scores import score_frontier
-from evenhand.frontier.sweep import sweep
+from evenhand.frontier.sweep import sweep, sweep_targets
 
 
 def make(notion="statistical_parity", n=300, seed=0, n_iterates=6, coarse=False, **kwargs):
@@ -196,3 +199,28 @@ def test_of_points_as_accurate_and_as_sure_the_higher_rate_is_kept():
         counts=np.zeros((2, 2, 2, 2)),
     )
     assert points.pareto("sure").rate.tolist() == [0.9]
+
+
+@pytest.mark.parametrize("notion", ["statistical_parity", "equalized_odds", "false_discovery"])
+@pytest.mark.parametrize("asked", [{"tau": 0.8}, {"epsilon": 0.05}, {"tau": 0.9, "epsilon": 0.1}])
+def test_cuts_are_left_out_early_only_if_they_cannot_count(notion, asked, monkeypatch):
+    rng = np.random.default_rng(0)
+    z = rng.choice(6, 3000, p=[0.4, 0.3, 0.1, 0.1, 0.06, 0.04])
+    X = rng.normal(size=(3000, 4))
+    X[:, 0] += 0.3 * z
+    y = (X[:, 0] + X[:, 1] + rng.logistic(size=3000) > 0).astype(int)
+    oracle = make_oracle(X, y, z, notion=find_notion(notion), n_groups=5)
+    iterates = rng.normal(size=(60, 5))
+    targets = [target := find_target(notion, **asked), *target.others]
+    found = []
+    for few in (1, 100):
+        monkeypatch.setattr(sweeping, "MANY_GROUPS", few)
+        about = {"groups": list(range(5)), "limits": Limits(exact_rows=1)}
+        found.append(sweep_targets(oracle, iterates, targets, **about))
+    for early, late in zip(*found, strict=True):
+        assert len(early)
+        for name in ("iterate", "cut", "accuracy", "rate", "counts"):
+            np.testing.assert_array_equal(getattr(early, name), getattr(late, name))
+        for name in ("cut", "rate"):
+            pair = (getattr(one.conservative, name) for one in (early, late))
+            np.testing.assert_array_equal(*pair)

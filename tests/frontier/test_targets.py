@@ -13,7 +13,7 @@ from evenhand import load_model, save_model
 from evenhand.core.errors import Parameter
 from evenhand.core.notions import find_notion
 from evenhand.core.rates import RATES
-from evenhand.core.targets import Target, find_target
+from evenhand.core.targets import Target, find_target, moved
 from evenhand.engines.kernels import Limits
 from evenhand.engines.memory import make_oracle
 from evenhand.frontier import sweep as sweeping
@@ -54,6 +54,12 @@ class TestValues:
         assert (target.level, target.rate.shares) == (-0.1, (1.0, 4.0))
         assert target.value(COUNTS) == pytest.approx(-max(0.1, 0.3 / 4))
         assert [part.level for part in target.components] == [-0.1, -0.4]
+
+    @pytest.mark.parametrize("asked", [{"tau": 1.0}, {"epsilon": 0.0}])
+    def test_equal_rates_have_no_proportion_to_anything(self, asked):
+        now = find_target("statistical_parity", 0.8, 0.05)
+        with raises("equal_beside_others"):
+            moved(now, 0.8, 0.05, asked.get("tau"), asked.get("epsilon"))
 
     def test_a_mixed_target_in_units_of_the_strictest_shortfall(self):
         target = find_target(BOTH, [0.8, None], [None, 0.3])

@@ -46,6 +46,7 @@ from evenhand import (
 from evenhand.core.metrics import group_counts
 from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
+from evenhand.frontier.choice import beats_constant
 from evenhand.models.settings import FitWarning
 
 
@@ -857,6 +858,19 @@ def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
     assert strict.point_.feasible  # the rate is reached
     assert (strict.beats_constant_, strict.feasible_) == (False, False)
     assert (model.beats_constant_, model.feasible_) == (True, True)
+    # By brute force: the strictest answer that is better, of all that there are.
+    level, accuracy = model.answers_.worth()
+    answers = model.answers_
+    better = [t for t, c in zip(answers.reach, answers.counts, strict=True) if beats_constant(c)]
+    assert level == np.floor(1000 * max(better)) / 1000
+    best = model.at(level)
+    assert (best.feasible_, best.accuracy_) == (True, accuracy)
+    with warns("worse_than_constant", worth="strictest_worth") as caught:
+        strict.at(0.97)
+    assert f"that is clearly better is tau={level}, right for" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not model.at(level + 0.002).beats_constant_
 
 
 def test_a_margin_that_leaves_out_the_many_columns_is_named():
@@ -885,3 +899,12 @@ def test_a_gain_over_one_answer_to_everybody_that_may_be_chance_is_none():
     assert model.accuracy_ >= max(y.mean(), 1 - y.mean())
     assert model.point_.feasible
     assert not model.feasible_
+
+
+def test_a_difference_has_a_name_of_its_own():
+    X, y, z = make_problem(n=600)
+    model = fair(tau=None, epsilon=0.2, confidence=None).fit(X, y, sensitive_features=z)
+    shares = [model.predict(X)[z == j].mean() for j in (0, 1)]
+    assert model.difference_ == pytest.approx(max(shares) - min(shares))
+    assert model.difference_ == -model.rate_
+    assert model.at(0.5).difference_ is None

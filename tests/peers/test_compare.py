@@ -22,7 +22,7 @@ from evenhand.core.errors import Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
 from evenhand.peers import PEERS, PeerRecord, _compare, accuracy_at_rate, compare, summarize
-from evenhand.peers._compare import Answer, pick
+from evenhand.peers._compare import Aim, Answer, pick
 from evenhand.views.plots import ComparisonDisplay
 
 
@@ -139,10 +139,17 @@ def test_what_is_picked_for_a_target():
     even = answer("even", [[20, 30], [30, 20]], [[20, 30], [30, 20]])
     sharp = answer("sharp", [[45, 5], [5, 45]], [[50, 0], [25, 25]])
     nobody = answer("nobody", [[50, 0], [50, 0]], [[50, 0], [50, 0]])
-    notion = NOTIONS["statistical_parity"](2)
-    assert pick([even, sharp, nobody], 0.5, notion, 0.01).estimator == "sharp"
-    assert pick([even, sharp, nobody], 0.8, notion, 0.01).estimator == "even"
-    assert pick([sharp, nobody], 0.8, notion, 0.01).estimator == "sharp"
+
+    def picked(answers, level, comparison="ratio"):
+        aim = Aim("statistical_parity", comparison)
+        return pick(answers, aim.target(level), aim.record, 0.01).estimator
+
+    assert picked([even, sharp, nobody], 0.5) == "sharp"
+    assert picked([even, sharp, nobody], 0.8) == "even"
+    assert picked([sharp, nobody], 0.8) == "sharp"
+    assert picked([even, sharp, nobody], 0.25, "difference") == "sharp"
+    assert picked([even, sharp, nobody], 0.24, "difference") == "even"
+    assert picked([sharp, nobody], 0.0, "difference") == "sharp"
 
 
 def test_one_failing_method_is_reported(problem):
@@ -470,3 +477,146 @@ def test_many_groups(problem):
     table = run((X, y, three), methods, taus=[0.5], n_splits=1).set_index("key")
     assert "3 groups" in table.loc["zhang", "error"]
     assert (table["error"].drop("zhang") == "").all()
+
+
+class TestDifferences:
+    EPSILONS = (0.1, 0.3)
+
+    def test_each_kind_of_method_is_judged_by_them(self, problem):
+        methods = {
+            "knob": PeerRecord("knob", lambda n, s: Cut(), path={"cut": (-1.0, 0.0, 1.0)}),
+            "ratios": Targeted(),
+            "moved": PEERS["group_thresholds"],
+            "linear": PEERS["linear_post"].make("statistical_parity", 0).set_params(n_folds=None),
+            "ours": FairClassifier(tau=0.9, confidence=None),
+        }
+        table = run(problem, methods, epsilons=self.EPSILONS, n_splits=1)
+        assert (table["error"] == "").all()
+        X, y, z = problem
+        train, test = parts_of(y, z)
+        fit = X[train], y[train], z[train]
+        of_groups = table[["selection_rate[0]", "selection_rate[1]"]].to_numpy()
+        for row, rates in zip(table.itertuples(), of_groups, strict=True):
+            assert row.difference == pytest.approx(max(rates) - min(rates))
+            assert row.judged_by == "selection rate difference"
+            if row.key in ("knob", "ratios"):
+                cuts = (-1.0, 0.0, 1.0) if row.key == "knob" else _compare.LADDER
+                assert row.train_accuracy == pytest.approx(best_cut(*fit, cuts, row.epsilon))
+        ours = FairClassifier(epsilon=0.3, confidence=None)
+        ours.fit(*fit[:2], sensitive_features=fit[2])
+        found = table[table["key"] == "ours"].set_index("epsilon")
+        for epsilon in self.EPSILONS:
+            answers = ours.at(epsilon=epsilon).predict(X[test])
+            assert found.loc[epsilon, "accuracy"] == pytest.approx(np.mean(answers == y[test]))
+            assert found.loc[epsilon, "train_difference"] <= epsilon
+        linear = table[table["key"] == "linear"].set_index("epsilon")
+        assert (linear["train_difference"] <= linear.index).all()
+        assert linear["train_accuracy"].is_monotonic_increasing
+
+    def test_the_summary_by_hand(self, tmp_path):
+        points = [("a", 0, 0.1, 0.7, 0.12), ("a", 1, 0.1, 0.8, 0.1), ("b", 0, 0.1, 0.6, 0.02)]
+        table = table_of(points).rename(columns={"tau": "epsilon", "rate": "difference"})
+        row = summarize(table).set_index("key").loc["a"]
+        found = row["epsilon"], row["accuracy"], row["difference"], row["met"]
+        assert found == pytest.approx((0.1, 0.75, 0.11, 0.5))
+        at = accuracy_at_rate(table, (0.2, 0.05)).set_index("key")
+        assert at.loc["a", "0.2"] == pytest.approx(0.75)
+        assert np.isnan(at.loc["a", "0.05"])
+        assert (at.loc["b", "0.2"], at.loc["b", "0.05"]) == pytest.approx((0.6, 0.6))
+        assert "0.02" in accuracy_at_rate(table)
+        ax = ComparisonDisplay(table).plot().ax_
+        assert ax.xaxis_inverted()
+        assert "0 is parity" in ax.get_xlabel()
+
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ({"taus": [0.8], "epsilons": [0.1]}, "one_comparison"),
+            ({"epsilons": []}, "bad_epsilons"),
+            ({"epsilons": [0.1, 1.0]}, "bad_epsilons"),
+        ],
+    )
+    def test_targets_that_cannot_be(self, problem, options, code):
+        with raises(code):
+            run(problem, ["accuracy_only"], **options)
+
+
+def parts_of(y, z):
+    seed = np.random.RandomState(0).randint(2**31 - 1, size=1)[0]
+    return stratified_rows(y, z, random_state=int(seed))
+
+
+def best_cut(X, y, z, cuts, epsilon):
+    """Accuracy of the best of some cuts on the first column, by brute force."""
+    found = []
+    for cut in cuts:
+        answers = X[:, 0] > cut
+        shares = [answers[z == j].mean() for j in np.unique(z)]
+        apart = max(shares) - min(shares)
+        counts = min(shares) >= 0.01 and max(shares) <= 0.99
+        found.append((counts and apart <= epsilon, -apart, np.mean(answers == y)))
+    reached = [accuracy for ok, _, accuracy in found if ok]
+    return max(reached) if reached else max(found, key=lambda f: f[1])[2]
+
+
+class TestAttributes:
+    @pytest.fixture(scope="class")
+    def table(self):
+        X, y, z = make_problem(n=600)
+        rng = np.random.default_rng(1)
+        town = np.where(rng.random(600) < 0.02, "C", rng.choice(["A", "B"], 600))
+        return X, y, pd.DataFrame({"sex": np.where(z == 1, "m", "f"), "town": town})
+
+    @pytest.mark.parametrize("attributes", ["each", "both"])
+    def test_the_worst_attribute_counts(self, table, attributes):
+        X, y, columns = table
+        plain = {"confidence": None, "min_group_size": 1}
+        methods = {"cut": Cut(), "ratios": Targeted(), "ours": FairClassifier(**plain)}
+        options = {"taus": [0.5], "attributes": attributes, "n_splits": 1, "verbose": 0}
+        found = compare(X, y, columns, methods=methods, **options).set_index("key")
+        assert (found["error"] == "").all()
+        train, test = (np.sort(part) for part in _parts_of_attributes(y, columns))
+        answers = (X[test, 0] > 0).astype(int)
+        part = columns.iloc[test].assign(both=columns["sex"] + columns["town"])
+        names = ["sex", "town", *(["both"] if attributes == "both" else [])]
+        shares = {n: pd.Series(answers).groupby(part[n].to_numpy()).mean() for n in names}
+        ratios = {n: s.min() / s.max() for n, s in shares.items()}
+        assert found.loc["cut", "rate"] == pytest.approx(min(ratios.values()))
+        worst = min(ratios, key=ratios.get)
+        by = {"both": "sex × town"}.get(worst, worst)
+        assert found.loc["cut", "judged_by"] == f"statistical rate by {by}"
+        assert found.loc["cut", "selection_rate[town: C]"] == pytest.approx(shares["town"]["C"])
+        own = FairClassifier(tau=0.5, attributes=attributes, **plain)
+        own.fit(X[train], y[train], sensitive_features=columns.iloc[train])
+        score = np.mean(own.predict(X[test]) == y[test])
+        assert found.loc["ours", "accuracy"] == pytest.approx(score)
+
+    def test_one_column_is_the_same_however_compared(self, problem):
+        options = {"taus": [0.8], "n_splits": 1}
+        plain, each = (
+            run(problem, ["evenhand"], attributes=a, **options) for a in ("crossed", "each")
+        )
+        pd.testing.assert_series_equal(plain["rate"], each["rate"])
+
+    def test_a_rare_combination_does_not_stop_the_split(self, table):
+        X, y, columns = table
+        columns = columns.copy()
+        columns.loc[:2, "sex"] = ["x", "x", "m"]
+        columns.loc[:2, "town"] = ["A", "B", "C"]
+        options = {"taus": [0.5], "attributes": "each", "n_splits": 1, "verbose": 0}
+        found = compare(X, y, columns, methods=["accuracy_only"], **options)
+        assert found["error"].tolist() == [""]
+
+
+def _parts_of_attributes(y, columns):
+    return parts_of(
+        y, _compare._strata(y, pd.factorize(columns["sex"] + " & " + columns["town"], sort=True)[0])
+    )
+
+
+def test_a_model_of_another_notion_is_said_to_be(problem, tmp_path):
+    X, y, z = problem
+    model = FairClassifier(["equal_opportunity", "predictive_equality"])
+    save_model(model.fit(X, y, sensitive_features=z), tmp_path / "a.model")
+    with pytest.warns(UserWarning, match="made for equal_opportunity and predictive_equality"):
+        run(problem, [str(tmp_path / "a.model")], taus=[0.8], n_splits=1)

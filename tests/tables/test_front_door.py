@@ -39,9 +39,9 @@ FIGURES = (
 )
 
 
-def loans(n=400, labels=("approved", "denied")):
+def loans(n=400, labels=("approved", "denied"), seed=0):
     """A table with text, its answers, and who asked."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     table = pd.DataFrame({"income": rng.normal(size=n), "sex": rng.choice(["f", "m"], n)})
     table["job"] = rng.choice(["clerk", "nurse", "smith"], n)
     score = table["income"] + 0.5 * (table["sex"] == "m") + rng.normal(size=n)
@@ -366,7 +366,8 @@ class TestPipeline:
 
     def test_report(self, fitted, tmp_path):
         model, table, y = fitted
-        test = {"X_test": table, "y_test": y}
+        rows, answers, _ = loans(seed=9)
+        test = {"X_test": rows, "y_test": answers}
         save_report(model, tmp_path / "page.html", table, y, **test, title="loans", label="answer")
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert "loans" in page
@@ -378,6 +379,11 @@ class TestPipeline:
         ):
             with pytest.raises(ValueError, match=message):
                 save_report(model, tmp_path / "other.html", rows, labels)
+        shuffled = np.random.default_rng(0).permutation(len(table))
+        for part in (slice(None), slice(100), shuffled):
+            test = {"X_test": table.iloc[part], "y_test": np.asarray(y)[part]}
+            with raises("test_rows_fitted", table=Parameter("X_test")):
+                save_report(model, tmp_path / "other.html", table, y, **test)
         assert not (tmp_path / "other.html").exists()
 
     @pytest.mark.parametrize("known", [False, True])
@@ -389,8 +395,15 @@ class TestPipeline:
         test = {"X_test": table[400:], "y_test": y[400:]}
         save_report(model, tmp_path / "page.html", table[:400], y[:400], **test)
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        save_model(model, tmp_path / "m")
+        assert load_model(tmp_path / "m").model.by_person_ == known
         assert ("cannot be told. Several test rows may be of one person" in page) == known
         assert ("They take rows for independent draws" in page) == known
+
+    def test_a_sensitive_column_is_named_once(self):
+        table, y, _ = loans()
+        with raises("sensitive_twice", column="sex"):
+            fair_pipeline(["sex", "sex"], pos_label="approved").fit(table, y)
 
     def test_report_of_what_has_none(self, tmp_path):
         table, y, _ = loans(labels=(1, 0))

@@ -102,7 +102,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             }
         },
         "curves": {
-            name: frame[name].tolist()
+            {"rate": "ratio"}.get(name, name): frame[name].tolist()
             for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
         },
         "weights": [
@@ -243,7 +243,7 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
             "loss_c": [1 / t for t in steps],
             "loss_u": [-0.7 + 0.001 * t for t in steps],
             "accuracy": [0.8 - 0.001 * t for t in steps],
-            "rate": [0.3 + 0.01 * t for t in steps],
+            "ratio": [0.3 + 0.01 * t for t in steps],
         },
         "weights": [
             {

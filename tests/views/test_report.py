@@ -592,7 +592,7 @@ def test_missing_parts(summary, changes):
 def test_missing_numbers(summary):
     holes = copy.deepcopy(summary)
     holes["points"][2] |= {"rate": None, "accuracy": float("nan")}
-    holes["curves"]["rate"] = [None] * 20 + [0.5] * 20
+    holes["curves"]["ratio"] = [None] * 20 + [0.5] * 20
     holes["curves"]["loss_u"] = [None] * 40
     holes["reached"] |= {"rate": None, "accuracy": None}
     text = Page(render(holes)).text

@@ -127,7 +127,7 @@ def test_screens_and_page_say_what_weights_mean(tmp_path):
 
 
 def test_comparison_by_weight_is_that_of_repeated_rows():
-    from evenhand.peers._compare import fit_all
+    from evenhand.peers._compare import Aim, fit_all
     from evenhand.peers._registry import named_peers
 
     table = frame()
@@ -138,7 +138,8 @@ def test_comparison_by_weight_is_that_of_repeated_rows():
             X = pd.get_dummies(rows[["job", "town"]]).to_numpy(dtype=float)
             w = None if weight is None else rows[weight].to_numpy(dtype=float)
             groups = rows["sex"].to_numpy()
-            model = fit_all(peer, "statistical_parity", [0.8], 0, X, rows["repaid"], groups, w)(0.8)
+            aim = Aim("statistical_parity")
+            model = fit_all(peer, aim, [0.8], 0, X, rows["repaid"], groups, w)(0.8)
             grid = pd.get_dummies(table[["job", "town"]]).to_numpy(dtype=float)
             predictions.append(model.predict(grid))
         np.testing.assert_array_equal(*predictions)

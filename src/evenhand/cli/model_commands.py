@@ -71,7 +71,7 @@ def pick(
     model: opt.ModelFile,
     out: opt.Out,
     tau: Annotated[
-        list[float] | None,
+        float | None,
         typer.Option(
             help="The new target; of several notions the strictest gets it, and the targets of the "
             "others stay in proportion."
@@ -90,10 +90,8 @@ def pick(
         from evenhand.workflow.summary import earlier_taus, summarise
 
         check_writable(out)
-        if tau and len(tau) > 1:
-            raise InputError("repeated_target", n=len(tau))
         saved = load(model, whole=True)
-        goal = opt.parse_target(tau[0]) if tau else None
+        goal = None if tau is None else opt.parse_target(tau)
         apart = None if epsilon is None else opt.parse_difference(epsilon)
         steps = f"{saved.facts['command']}\n{command_line()}".strip()
         with caught_warnings() as caught:

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from inspect import cleandoc
@@ -31,6 +32,23 @@ COMMANDS = (
     *("audit", "train", "frontier", "pick", "predict", "compare", "datasets"),
     *("report", "export", "reproduce"),
 )
+
+
+class Command(typer.core.TyperCommand):
+    """A command that refuses an option which takes one value and is given several."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; which of two values is meant is never guessed."""
+        rest = super().parse_args(ctx, list(args))
+        order = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for parameter, n in Counter(order).items():
+            # Of an argument the first of two is another one.
+            option: Any = parameter
+            several = option.param_type_name == "argument" or option.multiple
+            if n > 1 and not several and not option.is_flag:
+                name = max(parameter.opts, key=len)
+                raise UsageError(f"{name} is given {n} times and takes one value", ctx)
+        return rest
 
 
 class _Commands(typer.core.TyperGroup):
@@ -84,7 +102,7 @@ def main(
             stream.reconfigure(errors="replace")
 
 
-def command(*examples: str, cls: Any = None) -> Callable[[Callable[..., None]], Any]:
+def command(*examples: str, cls: Any = Command) -> Callable[[Callable[..., None]], Any]:
     """Register a command whose docstring is its help, with examples behind it, each a line."""
     title = f"Example{'s' * (len(examples) > 1)}:"
 

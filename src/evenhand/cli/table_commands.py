@@ -108,6 +108,7 @@ def audit(
     "evenhand compare loans.csv --label repaid --sensitive sex",
     "evenhand compare loans.csv --label repaid --sensitive sex --method zafar",
     "evenhand compare new.csv --label repaid --sensitive sex --model loans.model",
+    "evenhand compare loans.csv --label repaid --sensitive sex --epsilon 0.05",
 )
 def compare(
     file: opt.File,
@@ -124,8 +125,14 @@ def compare(
         typer.Option(help="Saved model to compare with them as it is; may be repeated."),
     ] = None,
     tau: Annotated[
-        list[float] | None, typer.Option(help="Target; may be repeated.", show_default="0.8 0.9")
+        list[float] | None,
+        typer.Option(help="Least ratio; may be repeated.", show_default="0.8 0.9"),
     ] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="Largest difference, in place of --tau; may be repeated."),
+    ] = None,
+    attributes: opt.AttributesMode = opt.Attributes.crossed,
     notion: Annotated[
         str, typer.Option(help="Which rate the groups shall share.")
     ] = "statistical_parity",
@@ -145,9 +152,9 @@ def compare(
     encoding: opt.Encoding = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    r"""Compare evenhand with other methods on a table: the same splits, every method chosen for τ
-    on the training part, figures on test data. A saved --model is not fitted: give rows that it
-    was not fitted to, or its figures are too good.
+    r"""Compare evenhand with other methods on a table: the same splits, every method chosen for the
+    target on the training part, figures on test data. A saved --model is not fitted: give rows that
+    it was not fitted to, or its figures are too good.
 
     Methods of other packages need pip install '.\[peers]' in a clone; what is not installed is
     reported and left out.
@@ -164,7 +171,9 @@ def compare(
             sensitive=sensitive,
             methods=method,
             models=model or [],
-            taus=[opt.parse_target(t) for t in tau or [0.8, 0.9]],
+            taus=[opt.parse_target(t) for t in tau or []] or None,
+            epsilons=[opt.parse_difference(e) for e in epsilon or []] or None,
+            attributes=attributes.value,
             notion=notion,
             favourable=favourable,
             splits=splits,

@@ -2,18 +2,19 @@
 
 import re
 import sys
+from collections.abc import Callable
+from inspect import Parameter as Option
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
-
-import typer.core
 
 from evenhand._atomic import write_atomically
 from evenhand._extras import import_extra
 from evenhand.cli import options as opt
 from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, read_file, title_of
-from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
+from evenhand.cli.shell import Command, command, command_line, finish, plain_errors, reached, show
 from evenhand.cli.wording import spell
-from evenhand.core.errors import InputError, sentences
+from evenhand.core.errors import InputError, Parameter, sentences
 
 # What --dask means without an address.
 HERE = "here"
@@ -21,7 +22,7 @@ HERE = "here"
 _ADDRESS = re.compile(r"[\w+.-]+://\S+|[\w.-]+:\d+")
 
 
-class _DaskCommand(typer.core.TyperCommand):
+class _DaskCommand(Command):
     """A command whose --dask may have an address behind it, or none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -100,6 +101,9 @@ def train(
         taus = opt.parse_targets(tau, opt.parse_target)
         epsilons = opt.parse_targets(epsilon, opt.parse_difference)
         notions = notion or ["statistical_parity"]
+        if (tau or epsilon) and taus is None and epsilons is None:
+            about = {"tau": Parameter("tau"), "epsilon": Parameter("epsilon")}
+            raise InputError("no_target", notion=" and ".join(notions), **about)
         early: list[str] = []
 
         def show_early() -> None:
@@ -146,44 +150,33 @@ def train(
     finish(reached(summary))
 
 
+def _options_of(function: Any, *without: str, **needed: Any) -> Callable[[Any], Any]:
+    """Give a command the options of another one, but for some, with some that it needs."""
+    given = signature(function).parameters
+    first = [Option(name, Option.KEYWORD_ONLY, annotation=a) for name, a in needed.items()]
+    left_out = {*without, *needed}
+    others = [p.replace(kind=p.KEYWORD_ONLY) for name, p in given.items() if name not in left_out]
+
+    def mark(command: Any) -> Any:
+        command.__signature__ = Signature([*first, *others])
+        return command
+
+    return mark
+
+
 @command(
     "evenhand adjust loans.csv --scores score --label repaid --sensitive sex",
     "evenhand adjust new.csv --scores p --label paid --sensitive sex --group-cuts",
 )
-def adjust(
-    file: opt.File,
-    scores: opt.Scores,
-    label: opt.Label,
-    sensitive: opt.Sensitive,
-    tau: opt.Taus = None,
-    epsilon: opt.Epsilons = None,
-    notion: opt.Notions = None,
-    favourable: opt.Favourable = None,
-    test: opt.TestFile = None,
-    test_size: opt.TestSize = None,
-    confidence: opt.Confidence = "0.9",
-    selection: opt.SelectionRows = opt.Selection.train,
-    delta: opt.Delta = 0.05,
-    attributes: opt.AttributesMode = opt.Attributes.crossed,
-    group_cuts: opt.GroupCuts = False,
-    exclude: opt.Exclude = None,
-    person: opt.Person = None,
-    weight: opt.Weight = None,
-    survey_weights: opt.SurveyWeights = False,
-    kind: opt.Kinds = None,
-    bins: opt.Bins = None,
-    missing_groups: opt.MissingGroups = opt.Missing.error,
-    min_group_size: opt.MinTrainingRows = 30,
-    na: opt.Na = None,
-    keep_na: opt.KeepNa = None,
-    out: opt.Out = Path("evenhand.model"),
-    report: opt.Report = None,
-    no_report: opt.NoReport = False,
-    seed: opt.Seed = 0,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    as_json: opt.AsJson = False,
-) -> None:
+@_options_of(
+    train,
+    *("demo", "dask", "boosted", "sensitive_inputs"),
+    file=opt.File,
+    scores=opt.Scores,
+    label=opt.Label,
+    sensitive=opt.Sensitive,
+)
+def adjust(**options: Any) -> None:
     """Adjust a model there is already, by its scores in a column, and write what comes of it.
 
     FILE has rows that the model had not seen when it was made, with its score, the label, the
@@ -192,7 +185,7 @@ def adjust(
     its part held back, its files and its exit codes is true here as well. Then predict takes a
     table with the same columns.
     """
-    train(**locals())
+    train(**options)
 
 
 def _progress(trees: Any, as_json: bool) -> dict[str, int]:

@@ -15,6 +15,7 @@ NAMES = (
     *("survey_weights", "tau", "test_size", "weight"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
+    "epsilons": "--epsilon",
     "kinds": "--kind",
     "methods": "--method",
     "n_jobs": "--jobs",
@@ -25,6 +26,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {
     "sample_weight": "--weight",
     "sensitive_features": "--sensitive",
     "taus": "--tau",
+    "test": "--test",
 }
 # Arguments that are columns of the table.
 COLUMNS = {"sensitive_features": "the sensitive column", "y": "the label"}

@@ -264,7 +264,8 @@ class Walk:
             self.t += 1
         if most > 0:
             self.kappa = self.kappa + pace * off / most
-        gap = float(np.nan_to_num(rate.difference(counts)))
+        apart = [float(np.ptp(component.per_group(counts))) for component in rate.components]
+        gap = float(np.nan_to_num(np.max(apart)))
         return m._replace(grad_u=np.zeros(1), loss_u=0.0, gap=gap, smoothness_u=1.0)
 
 

@@ -212,12 +212,13 @@ class Game(NamedTuple):
 def sees_powers(game: Game) -> bool:
     """Whether the sums are those that engines may have a fused way for.
 
-    Two labels, two groups, adversaries that see powers of the score, and no soft sums.
+    Two labels, groups that are no quantity, adversaries that see powers of the score, and no soft
+    sums.
     """
     degrees = {notion.degree for notion in game.notions}
     return (
         game.labels == 2
-        and game.guess.loss is guess_one_of_two
+        and game.guess.loss in (guess_one_of_two, guess_one_of_many)
         and not game.soft
         and len(degrees) == 1
         and None not in degrees

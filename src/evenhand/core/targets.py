@@ -295,6 +295,9 @@ def moved(now: Target, was_tau: Any, was_epsilon: Any, tau: Any, epsilon: Any) -
     if tau is None and epsilon is None:
         raise InputError("nothing_to_move", tau=Parameter("tau"), epsilon=Parameter("epsilon"))
     if now.comparison == "mixed":
+        if tau == 1 or epsilon == 0:
+            named = {"tau": Parameter("tau", tau), "epsilon": Parameter("epsilon", epsilon)}
+            raise InputError("equal_beside_others", **named)
         allowed = 1 - float(np.max(_some(was_tau))), float(np.min(_some(was_epsilon)))
         asked = None if tau is None else 1 - tau, epsilon
         of = [new / old for new, old in zip(asked, allowed, strict=True) if new is not None]

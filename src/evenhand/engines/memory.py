@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.oracle import Oracle
-from evenhand.core.row_sums import Game, Recode, Sums, row_sums, sees_powers
+from evenhand.core.row_sums import Game, Recode, Sums, penalized_sums, row_sums, sees_powers
 from evenhand.core.rows import Block, Rows, Share, as_columns, make_block
 from evenhand.engines.kernels import LIMITS, Limits, can_compile, faster_version, find_faster
 from evenhand.engines.threads import cores
@@ -83,6 +83,7 @@ class MemoryRows(Rows):
         ]
         self.X, self.columns, self.start, self.limits = X, columns, start, limits
         self._loop: tuple[Any, Any, Any] = (None, None, None)
+        self._prices: Any = None
         # Tasks of a few blocks. They do not depend on the number of cores, so neither do sums.
         self._tasks = [self.blocks[i : i + TASK] for i in range(0, len(self.blocks), TASK)]
         n_ranges = 4 if self.n_samples < LARGE else 16
@@ -120,6 +121,12 @@ class MemoryRows(Rows):
 
         return reduce(join, cores.map(task, tasks))
 
+    @property
+    def compiled(self) -> bool:
+        """Whether there are compiled loops for them."""
+        contiguous = issparse(self.X) or self.X.flags.c_contiguous
+        return bool(contiguous) and can_compile(self.n_samples, self.limits)
+
     def take(self, share: Share) -> "MemoryRows":
         """Copy the rows of a share, which then are in blocks of their own."""
         rows = np.flatnonzero(share.of(self.start, self.n_samples))
@@ -137,6 +144,15 @@ class MemoryRows(Rows):
         sums: Sums = self._loop[2](cores.share, self._edges, w, u, scale)
         return sums
 
+    def compiled_prices(self, w: FloatArray, prices: FloatArray, n_cells: int) -> FloatArray:
+        """Add up :func:`penalized_sums` of ranges of rows, as :meth:`compiled_sums` does."""
+        from evenhand.engines.numba_sums import compiled_prices
+
+        if self._prices is None:
+            self._prices = compiled_prices(self.X, self.columns, n_cells)
+        sums: FloatArray = self._prices(cores.share, self._edges, w, prices)
+        return sums
+
     def apply(self, statistic: Callable[..., FloatArray], *args: Any) -> Sequence[FloatArray]:
         """Give one result for each block, found on all cores."""
         return list(cores.map(lambda block: statistic(block, *args), self.blocks))
@@ -151,9 +167,17 @@ def _compiled_version(
     game: Game,
     recode: Recode | None = None,
 ) -> Callable[..., Sums] | None:
-    contiguous = issparse(rows.X) or rows.X.flags.c_contiguous
-    if sees_powers(game) and contiguous and can_compile(rows.n_samples, rows.limits):
+    if sees_powers(game) and rows.compiled:
         return lambda join: rows.compiled_sums(w, u, scale, game, recode)
+    return None
+
+
+@faster_version(penalized_sums, "numpy")
+def _compiled_prices(
+    rows: MemoryRows, w: FloatArray, prices: FloatArray, n_cells: int
+) -> Callable[..., FloatArray] | None:
+    if rows.compiled:
+        return lambda join: rows.compiled_prices(w, prices, n_cells)
     return None
 
 

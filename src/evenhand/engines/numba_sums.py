@@ -1,6 +1,6 @@
 r"""The sums of :mod:`evenhand.core.row_sums` in one loop over the rows, compiled by numba.
 
-For two labels, two groups, and adversaries that see powers of the score; anything else is NumPy's.
+For two labels and adversaries that see powers of the score; anything else is NumPy's.
 A row is read once: its score, what follows from it, and its addend to :math:`X^\top R` while it is
 in cache. Logarithms are of products of many rows' :math:`1 + e^{-|s|}`, so that a row costs one
 exponential for the classifier and one for each adversary.
@@ -106,6 +106,16 @@ def _classify(
 
 
 @_fast
+def _ask(n: int, y: Any, cell: Any, on: Any, only: float, n_cells: int, asked: Any) -> None:
+    """Set the weights of the rows whose group is guessed."""
+    for i in range(n):
+        asked[i] = on[i] if cell[i] < n_cells else 0.0
+    if only >= 0:
+        for i in range(n):
+            asked[i] = asked[i] if y[i] == only else 0.0
+
+
+@_fast
 def _guess(
     n: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, on: Any, weighted: bool, u: Any,
     only: float, n_cells: int, per_scale: float, guess: Any, slope: Any, e: Any, asked: Any, r: Any,
@@ -117,11 +127,7 @@ def _guess(
     the sums of the powers. The first ``n_cells`` cells are of compared groups.
     """
     m = len(u)
-    for i in range(n):
-        asked[i] = on[i] if cell[i] < n_cells else 0.0
-    if only >= 0:
-        for i in range(n):
-            asked[i] = asked[i] if y[i] == only else 0.0
+    _ask(n, y, cell, on, only, n_cells, asked)
     for i in range(n):
         guess[i], slope[i] = u[m - 1], 0.0
     for a in range(m - 2, -1, -1):
@@ -166,10 +172,109 @@ def _guess(
     x_r[-1] += last
 
 
+@_fast
+def _guess_many(
+    n: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, on: Any, u: Any, only: float,
+    n_cells: int, per_scale: float, top: Any, total: Any, e: Any, asked: Any, r: Any, x_r: Any,
+    small: Any, bits: Any, power: Any, wide: Any,
+) -> None:  # fmt: skip
+    """As :func:`_guess`, of a softmax over many groups; ``wide`` has room for an output each."""
+    outputs, m = u.shape
+    _ask(n, y, cell, on, only, n_cells, asked)
+    for i in range(n):
+        top[i], total[i] = 0.0, 0.0
+    for g in range(outputs):
+        for i in range(n):
+            wide[g, i] = u[g, m - 1]
+        for a in range(m - 2, -1, -1):
+            constant = u[g, a]
+            for i in range(n):
+                wide[g, i] = wide[g, i] * (s[i] * per_scale) + constant
+        for i in range(n):
+            top[i] = max(top[i], wide[g, i])
+    loss, square, last = 0.0, 0.0, 0.0
+    for i in range(n):
+        own = int(z[i])
+        loss += asked[i] * (top[i] - (wide[own - 1, i] if 0 < own <= outputs else 0.0))
+    guessing = np.any(u)  # before the adversary has moved all outputs are 0
+    for g in range(outputs):
+        for i in range(n):
+            r[i], e[i] = top[i] - wide[g, i], 1.0
+        if guessing:
+            _exp_minus_abs(r, n, e, bits, power)
+        for i in range(n):
+            total[i] += e[i]
+            wide[g, i] = e[i]
+    _exp_minus_abs(top, n, e, bits, power)
+    for i in range(n):
+        total[i] += e[i]
+        loss += asked[i] * np.log(total[i])
+        total[i] = asked[i] / total[i]
+        r[i] = 0.0
+    for g in range(outputs):
+        for i in range(n):
+            wide[g, i] *= total[i]
+    for i in range(n):
+        own = int(z[i])
+        if 0 < own <= outputs:
+            wide[own - 1, i] -= asked[i]
+    for i in range(n):
+        e[i] = 1.0
+    for a in range(2 * m - 1):
+        if a < m:
+            for g in range(outputs):
+                inner = 0.0
+                for i in range(n):
+                    inner += wide[g, i] * e[i]
+                small[2 + g * m + a] += inner
+        if a + 1 < m:
+            for g in range(outputs):
+                rise = (a + 1) * u[g, a + 1] * per_scale
+                for i in range(n):
+                    r[i] += wide[g, i] * rise * e[i]
+        moment = 0.0
+        for i in range(n):
+            moment += asked[i] * e[i]
+            e[i] *= s[i] * per_scale
+        small[2 + outputs * m + a] += moment
+    for i in range(n):
+        last += r[i] * extra[i]
+    # The squared slopes of all outputs, by the products of two features' weights.
+    for a in range(1, m):
+        for b in range(1, m):
+            both = 0.0
+            for g in range(outputs):
+                both += u[g, a] * u[g, b]
+            both *= a * b * per_scale * per_scale
+            for i in range(n):
+                square += both * asked[i] * (s[i] * per_scale) ** (a + b - 2)
+    small[0] += loss
+    small[1] += square
+    x_r[-1] += last
+
+
+@_fast
+def _price(
+    n: int, s: Any, extra: Any, cell: Any, on: Any, prices: Any, e: Any, r: Any, x_r: Any,
+    small: Any,
+) -> None:  # fmt: skip
+    """Add a price per cell times the probabilities; r gets its derivatives in the scores."""
+    value, last = 0.0, 0.0
+    for i in range(n):
+        f = (1.0 if s[i] >= 0 else e[i]) / (1.0 + e[i])
+        priced = on[i] * prices[np.uintp(cell[i])] * f
+        value += priced
+        r[i] = priced * (1.0 - f)
+        last += r[i] * extra[i]
+    small[0] += value
+    x_r[-1] += last
+
+
 @njit(cache=True, nogil=True)
 def _residuals(
     i: int, j: int, s: Any, extra: Any, y: Any, z: Any, cell: Any, weight: Any, u: Any, only: Any,
-    n_cells: int, per_scale: float, x_r: Any, small: Any, counts: Any, r: Any, work: Any, bits: Any,
+    prices: Any, n_cells: int, per_scale: float, x_r: Any, small: Any, counts: Any, r: Any,
+    work: Any, bits: Any, wide: Any,
 ) -> None:  # fmt: skip
     """Add rows i to j to all sums, from their scores, and leave their residuals in r."""
     on, e, guess, slope, asked = work[0], work[1], work[2], work[3], work[4]
@@ -178,10 +283,21 @@ def _residuals(
         j - i, s, extra[i:j], y[i:j], cell[i:j], weight[i:j], on, e, r[0], x_r[0], small[0], counts,
         bits, power,
     )  # fmt: skip
+    if len(prices):
+        _price(j - i, s, extra[i:j], cell[i:j], on, prices, e, r[1], x_r[1], small[1])
+        return
     for k in range(u.shape[0]):
+        if u.shape[1] > 1:
+            _guess_many(
+                j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, u[k], only[k], n_cells,
+                per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
+                wide,
+            )  # fmt: skip
+            continue
         _guess(
-            j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k], only[k], n_cells,
-            per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits, power,
+            j - i, s, extra[i:j], y[i:j], z[i:j], cell[i:j], on, weighted, u[k, 0], only[k],
+            n_cells, per_scale, guess, slope, e, asked, r[1 + k], x_r[1 + k], small[1 + k], bits,
+            power,
         )  # fmt: skip
 
 
@@ -218,8 +334,8 @@ def _add_products(X: Any, i: int, R: Any, n_rows: int, acc: Any) -> None:
 @njit(cache=True, nogil=True)
 def _dense(
     X: Any, start: int, stop: int, extra: Any, y: Any, z: Any, cell: Any, weight: Any, w: Any,
-    w_last: float, u: Any, only: Any, n_cells: int, per_scale: float, x_r: Any, small: Any,
-    counts: Any, s: Any, r: Any, work: Any, bits: Any, R: Any, acc: Any,
+    w_last: float, u: Any, only: Any, prices: Any, n_cells: int, per_scale: float, x_r: Any,
+    small: Any, counts: Any, s: Any, r: Any, work: Any, bits: Any, wide: Any, R: Any, acc: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a dense table.
 
@@ -234,8 +350,8 @@ def _dense(
         for row in range(i, j):
             s[row - i] = _dot(X, row, w) + w_last * extra[row]
         _residuals(
-            i, j, s, extra, y, z, cell, weight, u, only, n_cells, per_scale, x_r, small, counts, r,
-            work, bits,
+            i, j, s, extra, y, z, cell, weight, u, only, prices, n_cells, per_scale, x_r, small,
+            counts, r, work, bits, wide,
         )  # fmt: skip
         for k in range(1 + K):
             for row in range(FEW):
@@ -251,9 +367,9 @@ def _dense(
 @njit(cache=True, nogil=True)
 def _sparse(
     data: Any, indices: Any, indptr: Any, start: int, stop: int, extra: Any, y: Any, z: Any,
-    cell: Any, weight: Any, w: Any, w_last: float, u: Any, only: Any, n_cells: int,
+    cell: Any, weight: Any, w: Any, w_last: float, u: Any, only: Any, prices: Any, n_cells: int,
     per_scale: float, x_r: Any, small: Any, counts: Any, s: Any, r: Any, work: Any, bits: Any,
-    acc: Any,
+    wide: Any, acc: Any,
 ) -> None:  # fmt: skip
     """Add up rows ``start`` to ``stop`` of a CSR matrix."""
     K, n = u.shape[0], len(w)
@@ -269,8 +385,8 @@ def _sparse(
                 total += data[p] * w[np.uintp(indices[p])]
             s[row - i] = total + w_last * extra[row]
         _residuals(
-            i, j, s, extra, y, z, cell, weight, u, only, n_cells, per_scale, x_r, small, counts, r,
-            work, bits,
+            i, j, s, extra, y, z, cell, weight, u, only, prices, n_cells, per_scale, x_r, small,
+            counts, r, work, bits, wide,
         )  # fmt: skip
         for row in range(i, j):
             first, second = r[0, row - i], r[1, row - i]
@@ -287,60 +403,104 @@ def _sparse(
             x_r[k, j] += acc[j, k]
 
 
+Share = Callable[..., Any]
+"""Calls a function with each of a sequence, on whatever cores."""
+
+
+class Loops:
+    """The loops over a table's rows, with room to work in.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        The inputs.
+    columns : sequence
+        A block's columns beside X, for all rows.
+    sides : int
+        How many residuals there are beside the classifier's.
+    outputs, features : int
+        Outputs and features of each adversary.
+    n_cells : int
+        Cells of group × label.
+    """
+
+    def __init__(
+        self, X: Any, columns: Sequence[Any], sides: int, outputs: int, features: int, n_cells: int
+    ) -> None:
+        extra, y, z, cell, weight = columns
+        self.columns = extra, y, z, cell, np.zeros(0) if weight is None else weight
+        self.dtype, n, K = X.dtype, X.shape[1], 1 + sides
+        self.loop: Any = _sparse if issparse(X) else _dense
+        self.inputs = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
+        shapes: list[Any] = [(FEW, float), ((K, FEW), float), ((5, FEW), float), (FEW, np.int64)]
+        shapes += [((outputs, FEW), float)]
+        shapes += [((n, K), float)] if issparse(X) else [((K, FEW), X.dtype), ((K, n), X.dtype)]
+        self.shapes = shapes
+        self.totals = (K, n + 1), (K, 1 + (outputs + 2) * features), (2 * n_cells,)
+        self.rooms: dict[int, list[FloatArray]] = {}  # made once for each range of rows
+
+    def __call__(
+        self, share: Share, edges: Sequence[int], w: FloatArray, settings: tuple[Any, ...]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Add up the rows between ``edges``: residuals times X, small sums, and counts."""
+        ranges = range(len(edges) - 1)
+        totals = [np.zeros((len(ranges), *shape)) for shape in self.totals]
+        weights = np.ascontiguousarray(w[:-1], dtype=self.dtype)
+
+        def task(i: int) -> None:
+            if i not in self.rooms:
+                self.rooms[i] = [np.zeros(shape, dtype) for shape, dtype in self.shapes]
+            where = edges[i], edges[i + 1], *self.columns, weights, float(w[-1])
+            self.loop(*self.inputs, *where, *settings, *(t[i] for t in totals), *self.rooms[i])
+
+        share(task, ranges)
+        x_r, small, counts = (v.sum(axis=0) for v in totals)
+        return x_r, small, counts
+
+
 def compiled_sums(
     X: Any, columns: Sequence[Any], game: Game, recode: Recode | None
-) -> Callable[[Callable[..., Any], Sequence[int], FloatArray, FloatArray, float], Sums]:
-    """Make the function that sums the rows between ``edges`` at (w, u) with a scale.
-
-    Its first argument calls a function with each of a sequence, on whatever cores. ``columns`` are
-    a block's columns beside X, for all rows.
-    """
-    K, degree = len(game.notions), game.notions[0].degree
-    m, n = int(degree or 0) + 1, X.shape[1]
+) -> Callable[[Share, Sequence[int], FloatArray, FloatArray, float], Sums]:
+    """Make the function that sums the rows between ``edges`` at (w, u) with a scale."""
+    K, degree, outputs = len(game.notions), game.notions[0].degree, game.guess.n_outputs
+    m = int(degree or 0) + 1
     only = np.array([p.labels[0] if len(p.labels) == 1 else -1 for p in game.notions], np.float64)
     extra, y, z, cell, weight = columns
     if recode is not None:
         y, size = (table[cell] for table in recode)
         weight = size if weight is None else size * weight
-    columns = (extra, y, z, cell, np.zeros(0) if weight is None else weight)
-    loop: Any = _sparse if issparse(X) else _dense
-    inputs = (X.data, X.indices, X.indptr) if issparse(X) else (np.asarray(X),)
-    shapes: list[Any] = [(FEW, float), ((1 + K, FEW), float), ((5, FEW), float), (FEW, np.int64)]
-    if issparse(X):
-        shapes += [((n, 1 + K), float)]
-    else:
-        shapes += [((1 + K, FEW), X.dtype), ((1 + K, n), X.dtype)]
-    rooms: dict[int, list[FloatArray]] = {}  # made once for each range of rows
-    hankel = np.add.outer(np.arange(m), np.arange(m))
+    loops = Loops(X, (extra, y, z, cell, weight), K, outputs, m, 2 * game.n_groups_all)
+    hankel, end = np.add.outer(np.arange(m), np.arange(m)), 2 + outputs * m
 
     def sums(
-        share: Callable[..., Any], edges: Sequence[int], w: FloatArray, u: FloatArray, scale: float
+        share: Share, edges: Sequence[int], w: FloatArray, u: FloatArray, scale: float
     ) -> Sums:
-        ranges = range(len(edges) - 1)
-        range_x_r = np.zeros((len(ranges), 1 + K, n + 1))
-        range_small = np.zeros((len(ranges), 1 + K, 1 + 3 * m))
-        range_counts = np.zeros((len(ranges), game.n_groups_all * 4))
-        weights = np.ascontiguousarray(w[:-1], dtype=X.dtype)
-        settings = (float(w[-1]), u.reshape(K, m), only, 2 * game.groups, 1.0 / scale)
-
-        def task(i: int) -> None:
-            totals = range_x_r[i], range_small[i], range_counts[i]
-            if i not in rooms:
-                rooms[i] = [np.zeros(shape, dtype) for shape, dtype in shapes]
-            loop(*inputs, edges[i], edges[i + 1], *columns, weights, *settings, *totals, *rooms[i])
-
-        share(task, ranges)
-        x_r, small, counts = (v.sum(axis=0) for v in (range_x_r, range_small, range_counts))
-        powers = small[1:, 2 + m :]
+        settings = u.reshape(K, outputs, m), only, np.zeros(0), 2 * game.groups, 1.0 / scale
+        x_r, small, counts = loops(share, edges, w, settings)
         return Sums(
             loss_c=small[0, 0],
             loss_a=small[1:, 0].copy(),
             x_r=x_r,
-            phi_r=small[1:, 2 : 2 + m].ravel(),
-            phi_phi=powers[:, hankel].ravel(),
+            phi_r=small[1:, 2:end].ravel(),
+            phi_phi=small[1:, end:][:, hankel].ravel(),
             score=np.concatenate([small[0, 1:3], small[1:, 1]]),
             counts=counts,
             soft=np.zeros(0),
         )
+
+    return sums
+
+
+def compiled_prices(
+    X: Any, columns: Sequence[Any], n_cells: int
+) -> Callable[[Share, Sequence[int], FloatArray, FloatArray], FloatArray]:
+    """Make the function that sums the rows as :func:`~evenhand.core.row_sums.penalized_sums`."""
+    loops = Loops(X, columns, 1, 1, 1, n_cells)
+    nobody = np.zeros((1, 1, 1)), np.zeros(1)
+
+    def sums(share: Share, edges: Sequence[int], w: FloatArray, prices: FloatArray) -> FloatArray:
+        settings = *nobody, np.ascontiguousarray(prices), 0, 1.0
+        x_r, small, counts = loops(share, edges, w, settings)
+        return np.concatenate([small[:, 0], counts, x_r.ravel()])
 
     return sums

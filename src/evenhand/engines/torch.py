@@ -209,7 +209,8 @@ def _fused_version(
     game: Game,
     recode: Recode | None = None,
 ) -> Callable[..., Sums] | None:
-    if recode is not None or not sees_powers(game) or not has_triton(rows.X):
+    many = game.guess.n_outputs > 1
+    if recode is not None or many or not sees_powers(game) or not has_triton(rows.X):
         return None
     from evenhand.engines.triton_kernels import is_fusible
 

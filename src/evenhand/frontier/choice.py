@@ -6,7 +6,7 @@ margin of a confidence or by tests on held-out rows (:mod:`evenhand.statistics.b
 """
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,6 +180,20 @@ class Answers:
         if not len(self):
             return None
         return min(int(np.searchsorted(self.reach, tau, side="left")), len(self) - 1)
+
+    def worth(self) -> tuple[float, float] | None:
+        """Find the strictest level whose answer beats one answer to everybody, and its accuracy.
+
+        The level is rounded to the looser side, to three digits; None if no answer does.
+        """
+        if not len(self):
+            return None
+        better = np.flatnonzero(lower_gain(self.counts, BEYOND_CHANCE) > 0)
+        if not len(better):
+            return None
+        level = floor(1000 * float(self.reach[better[-1]]) + 1e-9) / 1000
+        loosest = 0.0 if self.points.comparison == "ratio" else -1.0
+        return (level, self.choose(level).accuracy) if level > loosest else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per answer: the strictest target it answers, its accuracy and its rate.

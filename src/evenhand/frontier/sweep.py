@@ -56,6 +56,9 @@ RESOLUTION = 1e-12
 # part of every point, or where groups are merged, which no compiled loop does.
 MANY_GROUPS, MANY_ROWS = 8, 4096
 
+# Of many cuts one in so many tells which groups are furthest apart.
+SOME_CUTS = 64
+
 # The most standard errors less which differences are compared. As many as for ratios would prefer
 # rates that vary less to rates that are alike; a few are no better than none on validation parts
 # inside training parts (benchmarks/differences.py --inner).
@@ -184,12 +187,15 @@ class Sweep(ABC):
     ) -> Points:
         """Points of some iterates, from their cuts and the counts of each."""
         counts = counts.reshape(self.n_groups_all, self.labels, self.labels, len(cuts))
-        # counts are read along contiguous memory; what is moved to the front is a view
-        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
-        accuracy = right / counts.sum(axis=(0, 1, 2))
-        counts = np.moveaxis(counts, -1, 0)
+        accuracy, counts = self.accuracy(counts), np.moveaxis(counts, -1, 0)
         rate = target.value(counts[:, : self.groups])
         return Points(iterate, cuts.reshape(len(cuts), self.width), accuracy, rate, rate, counts)
+
+    def accuracy(self, counts: FloatArray) -> FloatArray:
+        """Accuracy of cuts, whose counts have the cuts last."""
+        # counts are read along contiguous memory; what is moved to the front is a view
+        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
+        return np.asarray(right / counts.sum(axis=(0, 1, 2)))
 
     def eligible(self, points: Points) -> Points:
         """Points that count as an answer."""
@@ -302,25 +308,65 @@ class ManyCuts(Sweep):
         """For each target, points of some iterates, less most of what the best so far beat."""
         find = partial(self.cuts, bars=[np.stack([b["rate"], b["sure"]]) for b in to_beat])
         of_iterates = list(self.on_cores(find, self.sources(numbers), self.gaps[numbers]))
-        return [
-            self._cautious(numbers, found, target, bars["sure"])
-            for found, target, bars in zip(
-                zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
-            )
-        ]
+        points = list[Points]()
+        found: tuple[Cuts, ...] = ()
+        joined: tuple[Any, Any, Any] | None = None
+        for own, target, bars in zip(
+            zip(*of_iterates, strict=True), self.targets, to_beat, strict=True
+        ):
+            if joined is None or any(a is not b for a, b in zip(own, found, strict=True)):
+                found, joined = own, self._joined(numbers, own)
+            points.append(self._cautious(*joined, target, bars))
+        return points
+
+    def _joined(self, numbers: NDArray[np.intp], found: Sequence[Cuts]) -> tuple[Any, Any, Any]:
+        """Put the cuts of some iterates together, with the iterate and the counts of each."""
+        shape = self.n_groups_all, self.labels, self.labels, -1
+        cuts = np.concatenate([c.reshape(-1, self.width) for c, _ in found])
+        counts = np.concatenate([c.reshape(shape) for _, c in found], axis=-1)
+        return np.repeat(numbers, [len(c) for c, _ in found]), cuts, counts
 
     def _cautious(
-        self, numbers: NDArray[np.intp], found: Sequence[Cuts], target: Target, bar: FloatArray
+        self,
+        iterate: NDArray[np.intp],
+        cuts: FloatArray,
+        counts: FloatArray,
+        target: Target,
+        bars: dict[str, FloatArray],
     ) -> Points:
         """Points of the cuts of some iterates, with their values less the margin."""
-        shape = self.n_groups_all, self.labels, self.labels, -1
-        cuts = [c.reshape(-1, self.width) for c, _ in found]
-        counts = np.concatenate([c.reshape(shape) for _, c in found], axis=-1)
-        iterate = np.repeat(numbers, [len(c) for c in cuts])
-        points = self.points(iterate, np.concatenate(cuts), counts, target)
-        points = points.take(points.beats("rate", bar, target.worst))
-        sure = target.cautious(points.counts[:, : self.groups], self.caution_of(target))
-        return points._replace(sure=sure)
+        if self.groups > MANY_GROUPS and all(part.by is None for part in target.rate.components):
+            hopeful = self._hopeful(counts, target, bars)
+            iterate, cuts, counts = iterate[hopeful], cuts[hopeful], counts[..., hopeful]
+        points = self.points(iterate, cuts, counts, target)
+        points = points.take(points.beats("rate", bars["sure"], target.worst))
+        caution = self.caution_of(target)
+        if not caution:
+            return points
+        return points._replace(sure=target.cautious(points.counts[:, : self.groups], caution))
+
+    def _hopeful(
+        self, counts: FloatArray, target: Target, bars: dict[str, FloatArray]
+    ) -> NDArray[np.bool_]:
+        """Which cuts may count, judged by the groups that are furthest apart in most of them.
+
+        Among all groups no value is higher than among some, and no margin smaller.
+        """
+        few: set[int] = set()
+        some = np.moveaxis(counts[: self.groups, ..., ::SOME_CUTS], -1, 0)
+        for part in target.rate.components:
+            rates = np.nan_to_num(part.per_group(some))
+            for ends in (rates.argmin(axis=1), rates.argmax(axis=1)):
+                few |= {*np.bincount(ends).argsort()[-2:].tolist()}
+        apart = np.moveaxis(counts[sorted(few)], -1, 0)
+        rate = sure = target.value(apart)
+        if target.comparison != "ratio" or len(target.rate.components) == 1:
+            sure = target.cautious(apart, self.caution_of(target))
+        # What is undefined among some may be defined among all.
+        rate, sure = (np.where(np.isnan(v), target.worst + 1.0, v) for v in (rate, sure))
+        none = np.zeros(len(rate), np.intp)
+        points = Points(none, none, self.accuracy(counts), rate, sure, apart)
+        return np.logical_or.reduce([points.beats(by, bars[by], target.worst) for by in bars])
 
     def with_group_cuts(self, cuts: FloatArray, counts: FloatArray, curves: Any) -> Cuts:
         """Cuts that all groups share, and behind them those that differ, for the first target.

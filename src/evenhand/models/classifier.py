@@ -53,6 +53,7 @@ FOUND = (
     "target_",
     "rate_bound_",
     "rate_",
+    "difference_",
     "accuracy_",
     "beats_constant_",
     "feasible_",
@@ -230,7 +231,10 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     rate_ : float
         Ratio of the groups' rates at the chosen point on the rows it was chosen on: the training
         data, the held-out rows, or all rows out of fold. For differences it is the value that
-        ``target_`` measures, *minus* the largest difference: -0.03 is fairer than -0.05.
+        ``target_`` measures, *minus* ``difference_``: the larger the fairer, as all else.
+    difference_ : float or None
+        Where the target is a difference, the largest difference between the groups' rates on the
+        same rows; None where it is not.
     rate_bound_ : float
         What ``rate_`` in the population reaches with the confidence asked for: ``rate_`` less the
         margin, or the exact bound of a certificate. ``rate_`` itself for ``confidence=None``.
@@ -563,9 +567,22 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                     than="less" if self.accuracy_ < share else "not clearly more",
                     label=label,
                     share=share,
+                    worth=self._worth(),
                 )
             )
         return self
+
+    def _worth(self) -> InputWarning:
+        """Say up to which target a model is better than one answer to everybody."""
+        worth, comparison = self.answers_.worth(), self.target_.comparison
+        if worth is None:
+            return InputWarning("no_target_worth")
+        level, accuracy = worth
+        target: Any = str(self.target_.at(level))
+        if comparison != "mixed":
+            name = "tau" if comparison == "ratio" else "epsilon"
+            target = Parameter(name, READ[comparison][1] * level + 0.0)
+        return InputWarning("strictest_worth", target=target, accuracy=accuracy)
 
     def _demanded(self) -> Parameter | InputWarning:
         """Write what was demanded as the parameters that demand it."""
@@ -602,6 +619,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             self.intercept_ = np.atleast_1d(-cut)
         self.point_, self.guarantee_ = point, choice.guarantee
         self.rate_, self.accuracy_, self.rate_bound_ = choice.rate, choice.accuracy, choice.bound
+        apart = self.target_.comparison == "difference"
+        self.difference_ = 0.0 - choice.rate if apart else None
         self.beats_constant_ = choice.beats_constant
         self.feasible_ = point.feasible and choice.beats_constant
 

@@ -329,9 +329,14 @@ class TargetPeer(Peer):
         estimator of the same class
             A fitted classifier; this one stays as it is.
         """
+        return self._aimed(tau=tau)
+
+    def _aimed(self, **target: float | None) -> Self:
+        """Give the same fit with other parameters of the target."""
         check_is_fitted(self)
         other = copy(self)
-        other.tau = tau
+        for name, level in target.items():
+            setattr(other, name, level)
         other._validate_params()
         other._move()
         other._settle()

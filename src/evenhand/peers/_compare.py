@@ -6,8 +6,9 @@ import mmap
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,12 +24,13 @@ from sklearn.utils.validation import has_fit_parameter
 from evenhand._extras import package_version
 from evenhand._sklearn import check_sample_weight, safe_indexing
 from evenhand.core.errors import InputError, Parameter
-from evenhand.core.groups import group_codes
+from evenhand.core.groups import crossed, group_codes
 from evenhand.core.metrics import group_counts
-from evenhand.core.notions import NOTIONS, AnyNotion, notion_name
-from evenhand.core.rates import RATES, overall_accuracy
-from evenhand.core.targets import Target
+from evenhand.core.notions import NOTIONS, AnyNotion, by_attribute, notion_name
+from evenhand.core.rates import RATES, Partition, overall_accuracy
+from evenhand.core.targets import READ, Target, find_target
 from evenhand.datasets import stratified_rows
+from evenhand.engines.coding import attribute_columns, make_partitions
 from evenhand.models.inputs import check_labels
 from evenhand.models.method import Method
 from evenhand.models.progress import job_bar
@@ -37,12 +39,62 @@ from evenhand.peers._registry import PeerRecord, groups_to_fit, named_peers
 _OWN = ("evenhand", "scikit-learn")
 
 
+# The targets if none are given.
+TAUS = (0.7, 0.8, 0.9, 0.95)
+# Ratios that a method is tried at if it can be asked for ratios between crossed groups alone, and
+# is judged by something else.
+LADDER = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
+
+
+class Aim(NamedTuple):
+    """What all methods are judged by, at whatever level.
+
+    Of ``attributes`` that are not crossed alone ``groups`` are all combinations, which methods know
+    that take one column, and ``partitions`` what is compared.
+    """
+
+    notion: str
+    comparison: str = "ratio"
+    attributes: str = "crossed"
+    groups: tuple[Any, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that asks for a level: ``"tau"`` or ``"epsilon"``."""
+        return "tau" if self.comparison == "ratio" else "epsilon"
+
+    def target(self, level: float) -> Target:
+        """Give what is demanded with a level of ``taus`` or of ``epsilons``."""
+        tau, epsilon = (level, None) if self.comparison == "ratio" else (None, level)
+        return find_target(self.notion, tau, epsilon).by(self.partitions)
+
+    @property
+    def record(self) -> AnyNotion:
+        """The notion, between the groups that are compared."""
+        return by_attribute(NOTIONS[self.notion](2), self.partitions)
+
+    def counts(self, y: Any, predicted: Any, z: Any, weight: Any) -> tuple[Any, Any]:
+        """Count groups × labels × predictions, of attributes for all combinations."""
+        given = {"sensitive_features": z, "sample_weight": weight}
+        levels, counts = group_counts(y, predicted, **given)
+        if not self.partitions:
+            return levels, counts
+        every = np.zeros((len(self.groups), 2, 2))
+        every[[self.groups.index(level) for level in levels.tolist()]] = counts
+        return self.groups, every
+
+
 class _Data(NamedTuple):
-    """The table, its labels, groups and weights, and the transformer to fit on training parts."""
+    """The table, its labels, groups and weights, and the transformer to fit on training parts.
+
+    ``columns`` are the attributes by themselves, of which ``z`` are the combinations.
+    """
 
     X: Any
     y: Any
     z: Any
+    columns: Any
     weight: Any
     transformer: Any
 
@@ -72,15 +124,14 @@ def _accuracy(counts: Any) -> float:
     return float(overall_accuracy(counts))
 
 
-def pick(answers: Sequence[Answer], tau: float, notion: AnyNotion, min_share: float) -> Answer:
-    """Choose for τ as the frontier does: the most accurate that reaches it, else the fairest."""
-    target = Target(notion.rate, tau)
+def pick(answers: Sequence[Answer], target: Target, notion: AnyNotion, min_share: float) -> Answer:
+    """Choose as the frontier does: the most accurate that reaches the target, else the fairest."""
 
     def merit(answer: Answer) -> tuple[bool, float, float]:
-        rate = float(target.value(answer.counts))
-        rate = rate if notion.eligible(answer.counts, min_share) and rate >= 0 else -1.0
-        accuracy = _accuracy(answer.counts)
-        return (True, accuracy, rate) if target.reached(rate) else (False, rate, accuracy)
+        value = float(target.value(answer.counts))
+        defined = notion.eligible(answer.counts, min_share) and value >= target.worst
+        value, accuracy = value if defined else target.worst - 1.0, _accuracy(answer.counts)
+        return (True, accuracy, value) if target.reached(value) else (False, value, accuracy)
 
     return max(answers, key=merit)
 
@@ -117,88 +168,109 @@ def _memory() -> Iterator[list[float]]:
 
 def fit_all(
     peer: PeerRecord,
-    notion: str,
-    taus: Sequence[float],
+    aim: Aim,
+    levels: Sequence[float],
     seed: int,
     X: Any,
     y: Any,
     z: Any,
     weight: Any = None,
+    columns: Any = None,
 ) -> Callable[[float], Any]:
-    """Fit what the peer needs for all τ; return the choice of a fitted classifier for one."""
+    """Fit what the peer needs for all levels; return the choice of a fitted classifier for one."""
     weights = {} if weight is None else {"sample_weight": weight}
-    takes = peer.saved or has_fit_parameter(peer.make(notion, seed), "sample_weight")
-    if weights and not takes:
+    estimator = peer.make(aim.notion, seed)
+    if weights and not (peer.saved or has_fit_parameter(estimator, "sample_weight")):
         raise InputError("peer_without_weights")
-    given = {"sensitive_features": z, **weights}
+    if peer.saved:
+        return lambda level: estimator.at(**{aim.parameter: level})
+    params, moves = estimator.get_params(), hasattr(estimator, "at")
+    by_attribute = "attributes" in params and not getattr(estimator, "needs_group", False)
+    # Whether it can be asked for the aim itself; if not it is tried at several ratios.
+    # A parameter epsilon may be something else; who can be moved to a difference means one.
+    takes = set(signature(estimator.at).parameters) if moves else {*params} & {"tau"}
+    own = aim.parameter in takes and (by_attribute or not aim.partitions)
+    name = aim.parameter if own else "tau"
+    others = {"tau", "epsilon"} & takes - {name}
+    changes: dict[str, Any] = {other: None for other in others if other in params}
+    groups = z
+    if own and aim.partitions:
+        changes["attributes"], groups = aim.attributes, columns
 
-    def fitted(**params: Any) -> Any:
-        estimator = clone(peer.make(notion, seed)).set_params(**params)
-        return estimator.fit(X, y, **weights, **groups_to_fit(estimator, z))
+    def fitted(**more: Any) -> Any:
+        model = clone(peer.make(aim.notion, seed)).set_params(**more)
+        return model.fit(X, y, **weights, **groups_to_fit(model, groups))
 
-    def counts(estimator: Any) -> Any:
-        return group_counts(y, _predict(estimator, X, z), **given)[1]
+    def picked(models: Iterable[Any]) -> Callable[[float], Any]:
+        found = [Answer(m, aim.counts(y, _predict(m, X, z), z, weight)[1]) for m in models]
+        return lambda level: pick(found, aim.target(level), aim.record, MIN_SHARE).estimator
 
     if peer.path:
-        ((name, values),) = peer.path.items()
-        estimator = clone(peer.make(notion, seed))
+        ((knob, values),) = peer.path.items()
         if hasattr(estimator, "fit_path"):
-            models = estimator.fit_path(X, y, bounds=values, **given)
-        else:
-            models = [fitted(**{name: value}) for value in values]
-        answers = [Answer(model, counts(model)) for model in models]
-        record = NOTIONS[notion](2)
-        return lambda tau: pick(answers, tau, record, MIN_SHARE).estimator
-    if peer.saved:
-        return peer.make(notion, seed).at
-    estimator = clone(peer.make(notion, seed))
-    if hasattr(estimator, "at"):
-        estimator = fitted(tau=min(taus)) if "tau" in estimator.get_params() else fitted()
-        return lambda tau: estimator.at(tau)
-    if "tau" in estimator.get_params():
-        by_tau = {tau: fitted(tau=tau) for tau in taus}
-        return by_tau.__getitem__
-    estimator = fitted()
-    return lambda tau: estimator
+            given = {"sensitive_features": z, **weights}
+            return picked(clone(estimator).fit_path(X, y, bounds=values, **given))
+        return picked([fitted(**{knob: value}) for value in values])
+    tried = levels if own else sorted({*LADDER, *(levels if aim.parameter == "tau" else ())})
+    if moves:
+        first = max(tried) if name == "epsilon" else min(tried)
+        model = fitted(**changes, **({name: first} if name in params else {}))
+        if own:
+            return lambda level: model.at(**{name: level})
+        return picked([model.at(tau) for tau in tried])
+    if name in params:
+        models = {level: fitted(**changes, **{name: level}) for level in tried}
+        return models.__getitem__ if own else picked(list(models.values()))
+    model = fitted()
+    return lambda level: model
 
 
-def _why_ineligible(notion: AnyNotion, groups: Any, counts: Any, z: Any) -> str:
+def _why_ineligible(aim: Aim, groups: Any, counts: Any, z: Any) -> str:
     """Name the group that makes a classifier ineligible, the smallest of several; else nothing."""
-    wrong = [j for j in range(len(counts)) if not notion.eligible(counts[j : j + 1], MIN_SHARE)]
+    notion, wrong = NOTIONS[aim.notion](2), []
+    codes = np.searchsorted(groups, z) if aim.partitions else group_codes(z)[1]
+    rows = np.bincount(codes, minlength=len(counts))
+    sides: list[Any] = [(groups, counts, rows)]
+    if aim.partitions:
+        sides = [(by.groups, by.merge(counts, -3), by.merge(rows)) for by in aim.partitions]
+    for names, of_groups, sizes in sides:
+        for name, one, n in zip(names, of_groups, sizes.tolist(), strict=True):
+            if not notion.eligible(one[None], MIN_SHARE):
+                wrong.append((float(one.sum()), name, one, n))
     if not wrong:
         return ""
-    j = min(wrong, key=lambda j: float(counts[j].sum()))
-    share = float(RATES["selection_rate"].per_group(counts)[j])
-    n = int(np.bincount(group_codes(z)[1])[j])
+    _, name, one, n = min(wrong, key=lambda found: found[0])
+    share = float(RATES["selection_rate"].per_group(one))
     inside = MIN_SHARE <= share <= 1 - MIN_SHARE
     what = "its rate is no better than chance" if inside else f"{share:.1%} get the favourable one"
-    return f"of the group {groups[j]} ({n} test row{'s' * (n != 1)}) {what}"
+    return f"of the group {name} ({n} test row{'s' * (n != 1)}) {what}"
 
 
 def _run(
     key: str,
     peer: PeerRecord,
     data: _Data,
-    notion: str,
-    taus: Sequence[float],
+    aim: Aim,
+    levels: Sequence[float],
     split: int,
     parts: tuple[Any, Any],
     seed: int,
 ) -> list[dict[str, Any]]:
     """Rows of the table for one peer on one split."""
-    record = NOTIONS[notion](2)
+    record, (measured, sign) = aim.record, READ[aim.comparison]
     X, y, z = ([safe_indexing(v, part) for part in parts] for v in data[:3])
+    columns = None if data.columns is None else safe_indexing(data.columns, parts[0])
     weight = [None if data.weight is None else data.weight[part] for part in parts]
     if data.transformer is not None and not peer.saved:
         encoder = clone(data.transformer)
         X = [encoder.fit_transform(X[0]), encoder.transform(X[1])]
-    if issparse(X[0]) and not peer.saved and not _takes_sparse(peer.make(notion, seed)):
+    if issparse(X[0]) and not peer.saved and not _takes_sparse(peer.make(aim.notion, seed)):
         X = [inputs.toarray() for inputs in X]
     about = {
         "method": peer.name,
         "key": key,
         "split": split,
-        "needs_group": bool(getattr(peer.make(notion, seed), "needs_group", False)),
+        "needs_group": bool(getattr(peer.make(aim.notion, seed), "needs_group", False)),
         "versions": ", ".join(f"{p} {package_version(p)}" for p in (*_OWN, *peer.packages)),
         "error": "",
     }
@@ -208,32 +280,35 @@ def _run(
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             with _memory() as rise:
-                choose = fit_all(peer, notion, taus, seed, X[0], y[0], z[0], weight[0])
-                chosen = {tau: choose(tau) for tau in taus}
+                fit = peer, aim, levels, seed, X[0], y[0], z[0], weight[0], columns
+                choose = fit_all(*fit)
+                chosen = {level: choose(level) for level in levels}
             about |= {"seconds": time.perf_counter() - start, "memory_mib": rise[0]}
             rows = []
-            for tau, estimator in chosen.items():
-                row = {**about, "tau": tau}
+            for level, estimator in chosen.items():
+                row, target = {**about, aim.parameter: level}, aim.target(level)
                 rows.append(row)
                 for where, i in (("train_", 0), ("", 1)):
-                    levels, counts = group_counts(
-                        y[i],
-                        _predict(estimator, X[i], z[i]),
-                        sensitive_features=z[i],
-                        sample_weight=weight[i],
-                    )
+                    predicted = _predict(estimator, X[i], z[i])
+                    names, counts = aim.counts(y[i], predicted, z[i], weight[i])
                     row[f"{where}accuracy"] = _accuracy(counts)
-                    row[f"{where}rate"] = float(record.rate.ratio(counts))
+                    row[f"{where}{measured}"] = sign * float(target.value(counts)) + 0.0
+                own = np.array(target.values(counts))
+                row["judged_by"] = target.name
+                if len(own) > 1 and not np.isnan(own).any():
+                    row["judged_by"] = target.components[int(np.argmin(own))].name
                 row["eligible"] = bool(record.eligible(counts, MIN_SHARE))
-                row["ineligible"] = _why_ineligible(record, levels, counts, z[1])
+                row["ineligible"] = _why_ineligible(aim, names, counts, z[1])
                 for component in record.rate.components:
-                    for group, rate in zip(levels, component.per_group(counts), strict=True):
-                        row[f"{component.name}[{group}]"] = float(rate)
+                    by = "" if component.by is None else f"{component.by.name}: "
+                    rates = component.per_group(counts)
+                    for group, rate in zip(component.groups(names), rates, strict=True):
+                        row[f"{component.name}[{by}{group}]"] = float(rate)
             return rows
     except (Exception, SystemExit) as error:  # one failure must not cost the others' results
         text = " ".join(str(error).split()) or "no message"
         about["error"] = f"{type(error).__name__}: {text}"
-        return [{**about, "tau": tau} for tau in taus]
+        return [{**about, aim.parameter: level} for level in levels]
 
 
 def compare(
@@ -243,7 +318,9 @@ def compare(
     *,
     methods: Any = ("evenhand", "accuracy_only", "reweighing", "group_thresholds", "celis"),
     notion: str = "statistical_parity",
-    taus: Sequence[float] = (0.7, 0.8, 0.9, 0.95),
+    taus: Sequence[float] | None = None,
+    epsilons: Sequence[float] | None = None,
+    attributes: str = "crossed",
     n_splits: int = 5,
     test_size: float = 0.3,
     sample_weight: Any = None,
@@ -261,9 +338,9 @@ def compare(
         sparse inputs get them dense.
     y : array-like of shape (n_samples,)
         Two-valued labels; the larger one is the favourable outcome.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each row, two or more; methods that take two only are left out, and ``error``
-        says so.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each row, two or more; several columns are crossed. Methods that take two groups
+        only are left out, and ``error`` says so.
     methods : "all", sequence or mapping
         Names of :data:`PEERS`, :class:`PeerRecord` objects, paths of saved models, or a mapping of
         names to estimators or saved models. Any scikit-learn estimator will do; one whose ``fit``
@@ -272,8 +349,16 @@ def compare(
         good. ``"all"`` is every method made for the notion; some need ``pip install '.[peers]'``.
     notion : str, default="statistical_parity"
         The rate the groups shall share.
-    taus : sequence of float, default=(0.7, 0.8, 0.9, 0.95)
-        The targets, on training data.
+    taus : sequence of float, optional
+        The targets, on training data: least ratios; (0.7, 0.8, 0.9, 0.95) unless ``epsilons`` are
+        given.
+    epsilons : sequence of float, optional
+        Largest differences, in place of ``taus``.
+    attributes : {"crossed", "each", "both"}, default="crossed"
+        Which groups of several columns all methods are judged by, as of
+        :class:`~evenhand.FairClassifier`; the worst counts. A method that cannot be asked for that,
+        or not for differences, is asked for several ratios between the crossed groups, and gets the
+        most accurate of these on the training data that reaches the target.
     n_splits : int, default=5
         Random splits, stratified on label and group.
     test_size : float, default=0.3
@@ -295,9 +380,11 @@ def compare(
     DataFrame
         A row for each peer, split and τ:
 
-        - ``method``, ``key``, ``split``, ``tau``;
+        - ``method``, ``key``, ``split``, ``tau`` (or ``epsilon``);
         - ``accuracy``, ``rate`` (smallest to largest group rate) on test data,
-          ``train_accuracy``, ``train_rate``, and a column for each group's rate;
+          ``train_accuracy``, ``train_rate``, and a column for each group's rate; for ``epsilons``
+          ``difference`` (largest less smallest) takes the place of ``rate``;
+        - ``judged_by``: the comparison that is in it, of several the worst on the test part;
         - ``eligible``: whether every group of the test part has between 1% and 99% predicted
           positives (and, for false discovery, does better than chance): a classifier that answers
           the same to everybody has a ratio of 1 and is of no use; ``ineligible``: the group that
@@ -330,10 +417,7 @@ def compare(
     3  plain logistic regression      1        False
     """
     notion = notion_name(notion)
-    taus = [float(tau) for tau in np.atleast_1d(taus)]
-    wrong = [tau for tau in taus if not 0 < tau <= 1]
-    if wrong or not taus:
-        raise InputError("bad_targets", taus=Parameter("taus", taus))
+    comparison, levels = _levels(taus, epsilons)
     if not isinstance(n_splits, Integral) or n_splits < 1:
         raise InputError("bad_splits", n_splits=Parameter("n_splits", n_splits))
     chosen = named_peers(methods, notion)
@@ -347,16 +431,27 @@ def compare(
             n=len(labels),
             labels=", ".join(map(repr, labels.tolist()[:5])),
         )
+    aim, columns = Aim(notion, comparison), None
+    if attributes != "crossed":
+        columns = attribute_columns(z)
+        names, codes = group_codes(z)
+        if columns is not None:
+            both = attributes == "both"
+            parts = make_partitions(columns, codes, names, 1, crossed_too=both)
+            aim = Aim(notion, comparison, attributes, tuple(names.tolist()), parts)
+            columns = columns.reset_index(drop=True)
+    z = crossed(z, "sensitive_features").reset_index(drop=True)
+    strata = z if columns is None else _strata(y, codes)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=n_splits)
-    parts = [stratified_rows(y, z, test_size=test_size, random_state=int(s)) for s in seeds]
+    parts = [stratified_rows(y, strata, test_size=test_size, random_state=int(s)) for s in seeds]
     weight = None if sample_weight is None else check_sample_weight(sample_weight, z)
-    data = _Data(X, y, z, weight, transformer)
+    data = _Data(X, y, z, columns, weight, transformer)
     jobs = [(key, peer, i) for i in range(n_splits) for key, peer in chosen.items()]
     pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results: list[dict[str, Any]] = []
     with job_bar(verbose, len(jobs)) as advance:
         for rows in pool(
-            delayed(_run)(key, peer, data, notion, taus, i, parts[i], int(seeds[i]))
+            delayed(_run)(key, peer, data, aim, levels, i, parts[i], int(seeds[i]))
             for key, peer, i in jobs
         ):
             results += rows
@@ -364,15 +459,39 @@ def compare(
     frame = pd.DataFrame(results)
     if (frame["error"] != "").all():
         raise InputError("no_peer_fitted", reason=frame["error"].iloc[0])
-    ordered = ["method", "key", "split", "tau", "accuracy", "rate", "train_accuracy", "train_rate"]
-    names = tuple(f"{component.name}[" for component in NOTIONS[notion](2).rate.components)
+    name, measured = aim.parameter, READ[comparison][0]
+    ordered = ["method", "key", "split", name]
+    ordered += ["accuracy", measured, "train_accuracy", f"train_{measured}", "judged_by"]
+    names = tuple(f"{component.name}[" for component in aim.record.rate.components)
     ordered += [c for c in frame if c.startswith(names)]
     ordered += ["eligible", "ineligible", "needs_group"]
     ordered += ["seconds", "memory_mib", "versions", "error"]
     frame = frame.reindex(columns=ordered)
     place = {key: i for i, key in enumerate(chosen)}
     frame = frame.sort_values(
-        ["key", "split", "tau"], key=lambda c: c.map(place) if c.name == "key" else c
+        ["key", "split", name], key=lambda c: c.map(place) if c.name == "key" else c
     ).reset_index(drop=True)
-    frame.attrs["rate_name"] = NOTIONS[notion](2).rate.ratio_name
+    frame.attrs |= {"rate_name": aim.target(levels[0]).name, "comparison": comparison}
     return frame
+
+
+def _levels(taus: Any, epsilons: Any) -> tuple[str, list[float]]:
+    """Check the targets; say how groups are compared."""
+    if taus is not None and epsilons is not None:
+        given = {"tau": Parameter("taus"), "epsilon": Parameter("epsilons")}
+        raise InputError("one_comparison", **given)
+    if epsilons is not None:
+        levels = [float(epsilon) for epsilon in np.atleast_1d(epsilons)]
+        if not levels or not all(0 <= epsilon < 1 for epsilon in levels):
+            raise InputError("bad_epsilons", epsilons=Parameter("epsilons", levels))
+        return "difference", levels
+    levels = [float(tau) for tau in np.atleast_1d(TAUS if taus is None else taus)]
+    if not levels or not all(0 < tau <= 1 for tau in levels):
+        raise InputError("bad_targets", taus=Parameter("taus", levels))
+    return "ratio", levels
+
+
+def _strata(y: Any, z: Any) -> Any:
+    """Give each row's combination of attributes, those too rare to be split with the commonest."""
+    cells = np.bincount(2 * z + y, minlength=2 * (z.max() + 1)).reshape(-1, 2)
+    return np.where((cells == 1).any(axis=1)[z], cells.sum(axis=1).argmax(), z)

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from evenhand._sklearn import Interval, StrOptions
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import Target
@@ -63,7 +64,8 @@ class LinearPost(TargetPeer, GroupPeer):
     ----------
     notion : str, default="statistical_parity"
         Also ``"equal_opportunity"``, ``"predictive_equality"`` or ``"equalized_odds"``.
-    tau
+    tau : float or None, default=0.8
+        Least ratio of the smallest to the largest group rate; not used with ``epsilon``.
     epsilon : float, optional
         Largest difference between the groups' rates, in place of ``tau``.
     aware : bool, default=False
@@ -98,6 +100,8 @@ class LinearPost(TargetPeer, GroupPeer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "notion": [StrOptions(set(RATE_LABELS))],
+        "tau": [*CONSTRAINTS["tau"], None],
+        "epsilon": [Interval(Real, 0, 1, closed="left"), None],
         "aware": ["boolean"],
         "n_folds": [Interval(Integral, 2, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
@@ -105,7 +109,7 @@ class LinearPost(TargetPeer, GroupPeer):
 
     notion: str = "statistical_parity"
     _: KW_ONLY
-    tau: float = 0.8
+    tau: float | None = 0.8  # type: ignore[assignment]
     epsilon: float | None = None
     aware: bool = False
     estimator: Any = None
@@ -123,7 +127,24 @@ class LinearPost(TargetPeer, GroupPeer):
         rate = NOTIONS[self.notion](2).rate
         if self.epsilon is not None:
             return Target(rate, 0.0 - self.epsilon, "difference")
+        if self.tau is None:
+            raise InputError("nothing_to_move", tau=Parameter("tau"), epsilon=Parameter("epsilon"))
         return Target(rate, float(self.tau))
+
+    def at(self, tau: float | None = None, *, epsilon: float | None = None) -> "LinearPost":
+        """Give the same fit at another target, without training.
+
+        Parameters
+        ----------
+        tau, epsilon : float, optional
+            The new target: a least ratio or a largest difference.
+
+        Returns
+        -------
+        LinearPost
+            A fitted classifier; this one stays as it is.
+        """
+        return self._aimed(tau=tau, epsilon=epsilon)
 
     def _train(self, rows: CodedRows) -> None:
         if self.aware:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from evenhand.core.errors import InputError, Parameter
-from evenhand.core.notions import NOTIONS
+from evenhand.core.errors import InputError, InputWarning, Parameter
+from evenhand.core.notions import NOTIONS, notion_name
 from evenhand.core.rates import Rate
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
+from evenhand.models.settings import warn
 from evenhand.peers._baselines import (
     AccuracyOnly,
     ConstantClassifier,
@@ -223,9 +224,15 @@ class Loaded:
         self.last = model[-1] if hasattr(model, "steps") else model
         self.needs_group = bool(self.last.needs_group)
 
-    def at(self, tau: float) -> "Loaded":
+    @property
+    def demand(self) -> set[str]:
+        """What it was made for: the names of its notions."""
+        names = self.last.notion
+        return {notion_name(name) for name in ([names] if isinstance(names, str) else names)}
+
+    def at(self, tau: float | None = None, *, epsilon: float | None = None) -> "Loaded":
         """Give the same model at another target."""
-        return Loaded(self.model.at(tau))
+        return Loaded(self.model.at(tau, epsilon=epsilon))
 
     def predict(self, X: Any, sensitive_features: Any = None) -> Any:
         """Whether the favourable answer is given; a pipeline finds the groups in the table."""
@@ -289,6 +296,11 @@ def _check_record(key: str, record: PeerRecord, notion: str) -> None:
     if isinstance(estimator, type):
         raise InputError("peer_is_a_class", peer=key)
     if record.saved:
+        own = estimator.demand
+        if own != {notion}:
+            asked = Parameter("notion", notion)
+            made = " and ".join(sorted(own))
+            warn(InputWarning("model_of_other_notion", model=key, own=made, asked=asked))
         return
     if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         raise InputError("peer_without_fit", peer=key)

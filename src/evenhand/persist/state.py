@@ -81,6 +81,7 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "sensitive": as_names(model.sensitive_features),
             "missing_groups": model.missing_groups,
             "n_dropped": getattr(model, "n_dropped_", 0),
+            "by_person": bool(getattr(model, "by_person_", False)),
             "bins": {name: np.asarray(bins).tolist() for name, bins in (model.bins or {}).items()},
             "edges": {name: edges.tolist() for name, edges in model.edges_.items()},
         }
@@ -449,6 +450,8 @@ def _pipeline_from(state: Mapping[str, Any], classifier: Any, limits: Limits) ->
     check_fields(about, {"sensitive": TEXTS, "n_dropped": int})
     wrong = not about["sensitive"] or about["missing_groups"] not in ("error", "drop", "group")
     refuse(wrong, "bad_group_columns")
+    by_person = about.get("by_person", False)  # earlier files do not say
+    check_value("by_person", by_person, bool)
     edges, bins = _edges_from(about), about["bins"] or None
     wrong = set(edges) != set(bins or {})
     refuse(wrong, "edges_without_bins")
@@ -459,6 +462,7 @@ def _pipeline_from(state: Mapping[str, Any], classifier: Any, limits: Limits) ->
         missing_groups=about["missing_groups"],
     )
     pipeline.n_dropped_, pipeline.bins, pipeline.edges_ = about["n_dropped"], bins, edges
+    pipeline.by_person_ = by_person
     return pipeline
 
 

@@ -90,6 +90,9 @@ converged_, n_iter_, classes_, groups_, small_groups_
         missing = encoder.missing_words if isinstance(encoder, TableEncoder) else BUILT_IN
         bins = getattr(self, "edges_", self.bins)
         names = as_names(self.sensitive_features)
+        twice = [name for i, name in enumerate(names) if name in names[:i]]
+        if twice:
+            raise InputError("sensitive_twice", column=twice[0])
         return Columns(None, names, self.missing_groups, bins, missing)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "FairPipeline":

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from evenhand.core.errors import InputError, InputWarning, Parameter, Spelling, sentences
@@ -31,6 +32,8 @@ from evenhand.workflow.labels import (
 __all__ = ["check_dataset", "compare_methods", "dataset_frame", "dataset_list"]
 
 
+# The targets if none are given.
+TAUS = (0.8, 0.9)
 # Share of the rows that methods are compared on.
 TEST_SIZE = 0.3
 
@@ -45,7 +48,9 @@ def compare_methods(
     sensitive: Sequence[str],
     methods: Sequence[str] | None = None,
     models: Sequence[str | os.PathLike[str]] = (),
-    taus: Sequence[float] = (0.8, 0.9),
+    taus: Sequence[float] | None = None,
+    epsilons: Sequence[float] | None = None,
+    attributes: str = "crossed",
     notion: str = "statistical_parity",
     favourable: str | None = None,
     splits: int = 3,
@@ -78,17 +83,19 @@ def compare_methods(
         Names in :data:`evenhand.peers.PEERS`; those that are quick by default.
     models : sequence of path-like, default=()
         Saved models, which are not fitted; notes say what is known of the rows they were fitted to.
-    taus, notion, splits, jobs, seed, verbose
-        As of :func:`evenhand.peers.compare`.
+    taus, epsilons, attributes, notion, splits, jobs, seed, verbose
+        As of :func:`evenhand.peers.compare`; the taus are 0.8 and 0.9 if no targets are given.
     spell : callable, default=str
         How notes and errors write a :class:`~evenhand.core.errors.Parameter`.
 
     Returns
     -------
     DataFrame
-        What :func:`evenhand.peers.compare` gives, behind a column that says which answer is
-        favourable and before four: the rows and the groups left out, the column of the weights, and
-        ``notes``, what :func:`train` would warn of, such as columns that give the label away.
+        What :func:`evenhand.peers.compare` gives, behind columns that say which answer is
+        favourable, which ``notion`` all are judged by, how groups are compared (``comparison``) and
+        which (``attributes``), and before four: the rows and the groups left out, the column of the
+        weights, and ``notes``, what :func:`train` would warn of, such as columns that give the
+        label away.
     """
     from evenhand.peers import PEERS, compare
 
@@ -98,14 +105,11 @@ def compare_methods(
     columns = Columns(label, sensitive, missing_groups, bins, missing, weight)
     X, y, dropped, _ = labelled_rows(X, columns)
     good = favourable_label(label_counts(y), label, favourable)
-    names, z = group_codes(columns.groups(X)[0])
-    sizes = np.bincount(z)
-    judged = (sizes * TEST_SIZE).astype(int)
-    large, number, small = compared_groups(names, judged, min_group_size, " to test on")
+    groups = columns.groups(X)[0]
+    attributes = attributes if len(sensitive) > 1 else "crossed"
+    rows, small = _large_groups(groups, attributes, min_group_size)
     if small:
-        rows = number[z] < len(large)
-        X, y, z = X.take(rows), y[rows], z[rows]
-        small = {str(name): int(sizes[names.tolist().index(name)]) for name in small}
+        X, y, groups = X.take(rows), y[rows], groups[rows]
     notion = notion_name(notion)
     wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     saved = {Path(path).name: load_model(path) for path in models}
@@ -116,34 +120,61 @@ def compare_methods(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
-        _check_saved(saved, str(good), fingerprint(X))
+        _check_saved(saved, str(good), fingerprint(X), list(sensitive), attributes)
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
     kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
     outside = [p.column for p in plans if p.kind == "dropped"]
     kinds = {column: kind for column, kind in kinds.items() if column not in outside}
-    splits_table = compare(
-        table,
-        (y == good).astype(int),
-        pd.Series(names[z]),
-        methods={key: PEERS[key] for key in wanted} | saved,
-        notion=notion,
-        taus=list(taus),
-        n_splits=splits,
-        test_size=TEST_SIZE,
-        sample_weight=columns.weights(X),
-        transformer=encoder.set_params(exclude=outside, kinds=kinds),
-        random_state=seed,
-        n_jobs=jobs,
-        verbose=verbose,
-    )
+    with warnings.catch_warnings(record=True) as more:
+        warnings.simplefilter("always")
+        splits_table = compare(
+            table,
+            (y == good).astype(int),
+            groups,
+            methods={key: PEERS[key] for key in wanted} | saved,
+            notion=notion,
+            taus=TAUS if taus is None and epsilons is None else taus,
+            epsilons=epsilons,
+            attributes=attributes,
+            n_splits=splits,
+            test_size=TEST_SIZE,
+            sample_weight=columns.weights(X),
+            transformer=encoder.set_params(exclude=outside, kinds=kinds),
+            random_state=seed,
+            n_jobs=jobs,
+            verbose=verbose,
+        )
     splits_table["error"] = splits_table["error"].map(_without_type)
-    splits_table.insert(0, "favourable_answer", favourable_answer(label, [str(good)]))
+    asked = notion, splits_table.attrs["comparison"], attributes
+    about = dict(zip(("notion", "comparison", "attributes"), asked, strict=True))
+    about = {"favourable_answer": favourable_answer(label, [str(good)])} | about
+    for place, (name, value) in enumerate(about.items()):
+        splits_table.insert(place, name, value)
     return splits_table.assign(
         rows_dropped="; ".join(map(_dropped_words, dropped)),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
         weight=weight,
-        notes=" ".join(sentences(caught, spell)),
+        notes=" ".join(sentences([*caught, *more], spell)),
     )
+
+
+def _large_groups(
+    groups: pd.DataFrame, attributes: str, least: int
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Find the rows of groups that enough rows are tested on, and the sizes of the others."""
+    every = list(groups.columns)
+    sides = [every] if attributes != "each" else []
+    if attributes != "crossed":
+        sides = [[column] for column in every] + sides
+    rows, small = np.ones(len(groups), dtype=bool), dict[str, int]()
+    for side in sides:
+        names, z = group_codes(groups[side])
+        sizes = np.bincount(z)
+        judged = (sizes * TEST_SIZE).astype(int)
+        large, number, few = compared_groups(names, judged, least, " to test on")
+        rows &= number[z] < len(large)
+        small |= {str(name): int(sizes[names.tolist().index(name)]) for name in few}
+    return rows, small
 
 
 def _dropped_words(dropped: Mapping[str, Any]) -> str:
@@ -161,16 +192,39 @@ def _check_names(methods: Sequence[str], peers: Mapping[str, Any]) -> None:
         raise InputError("unknown_method", names=", ".join(map(repr, peers)), **about)
 
 
-def _check_saved(models: Mapping[str, SavedModel], favourable: str, table: str) -> None:
-    """Refuse saved models of another answer; warn that they may have been fitted to test rows."""
+def _check_saved(
+    models: Mapping[str, SavedModel],
+    favourable: str,
+    table: str,
+    sensitive: Sequence[str],
+    attributes: str,
+) -> None:
+    """Refuse saved models of another answer; warn that they may have been fitted to test rows.
+
+    Warn as well of models that compare the groups of other columns.
+    """
+    origins: dict[bool, list[str]] = {}
     for name, saved in models.items():
-        model = saved.model[-1] if hasattr(saved.model, "steps") else saved.model
+        piped = hasattr(saved.model, "steps")
+        model = saved.model[-1] if piped else saved.model
         own = " or ".join(model.fitted_.favourable)
         if own != favourable:
             raise InputError("model_of_other_answer", model=name, own=own, favourable=favourable)
-        warning = InputWarning("model_of_unknown_rows", model=name)
-        if saved.facts.get("fingerprint") == table:
-            warning = InputWarning("model_of_this_table", model=name)
+        here = saved.facts.get("fingerprint") == table
+        origins.setdefault(here, []).append(name)
+        columns = saved.model.sensitive_features if piped else sensitive
+        columns = [columns] if isinstance(columns, str) else list(columns)
+        mode = model.attributes if len(columns) > 1 else "crossed"
+        if (columns, mode) != (list(sensitive), attributes):
+            own = " × ".join(columns) if mode == "crossed" else f"each of {', '.join(columns)}"
+            own += " and their combinations" * (mode == "both")
+            warnings.warn(InputWarning("model_of_other_groups", model=name, own=own), stacklevel=2)
+    for here, names in origins.items():
+        several = len(names) > 1
+        about = {"models": ", ".join(names), "they": "they were" if several else "it was"}
+        warning = InputWarning("model_of_unknown_rows", are="are" if several else "is", **about)
+        if here:
+            warning = InputWarning("model_of_this_table", **about)
         warnings.warn(warning, stacklevel=2)
 
 

@@ -27,6 +27,9 @@ UNRELATED = 0.05
 # may have done.
 UNEVEN = 0.01
 
+# From which share of distinct rows on the rows of a table can be told apart, and beyond which share
+# in common another table's are the same.
+DISTINCT, COMMON = 0.9, 0.5
 # How pandas hashes a missing value.
 NO_MARK = np.iinfo(np.uint64).max
 
@@ -171,16 +174,44 @@ def fingerprint(X: Any) -> str:
     digest = hashlib.sha256()
     for name in table.columns:
         digest.update(name.encode())
-        try:
-            texts = table[name].as_text()
-        except InputError:  # lists or records, which may be in columns that are no inputs
-            values = pd.Series(list(map(str, table.frame[name].to_list())), dtype=object)
-            marks = pd.util.hash_pandas_object(values, index=False).to_numpy()
-        else:
-            levels = texts.levels.to_numpy(dtype=object)
-            marks = texts.spread(pd.util.hash_array(levels, categorize=False), NO_MARK)
-        digest.update(marks.tobytes())
+        digest.update(_marks(table, name).tobytes())
     return digest.hexdigest()[:16]
+
+
+def _marks(table: Any, name: str) -> NDArray[np.uint64]:
+    """Give a mark of each value of a column."""
+    try:
+        texts = table[name].as_text()
+    except InputError:  # lists or records, which may be in columns that are no inputs
+        values = pd.Series(list(map(str, table.frame[name].to_list())), dtype=object)
+        return pd.util.hash_pandas_object(values, index=False).to_numpy()
+    levels = texts.levels.to_numpy(dtype=object)
+    marks: NDArray[np.uint64] = texts.spread(pd.util.hash_array(levels, categorize=False), NO_MARK)
+    return marks
+
+
+def check_new_rows(fitted: Any, test: Any, name: str) -> None:
+    """Refuse a table to test on whose rows were fitted to, as far as rows can be told apart.
+
+    Where few rows of a table are alike, most rows of another are among them only if they are the
+    same. Where many are, only the very same table is known.
+    """
+    fitted, test = as_table(fitted), as_table(test)
+    columns = sorted({*fitted.columns} & {*test.columns})
+    known, new = (_row_marks(table, columns) for table in (fitted, test))
+    seen = int(np.isin(new, known).sum())
+    same = len(known) == len(new) and bool((known == new).all())
+    if same or (len(np.unique(known)) > DISTINCT * len(known) and seen > COMMON * len(new)):
+        about = {"n": seen, "n_test": len(new), "table": Parameter(name)}
+        raise InputError("test_rows_fitted", **about)
+
+
+def _row_marks(table: Any, columns: Sequence[str]) -> NDArray[np.uint64]:
+    """Give a mark of each row, by the values of some columns."""
+    marks = np.zeros(len(_marks(table, columns[0])) if columns else 0, dtype=np.uint64)
+    for column in columns:
+        marks = marks * np.uint64(31) + _marks(table, column)
+    return marks
 
 
 def plain_number(value: Any) -> float | None:

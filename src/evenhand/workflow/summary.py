@@ -51,6 +51,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     weight = facts.get("weight")
     weighted = "weighted " * (weight is not None)
     titles = {"train": f"{weighted}training rows", "test": f"{weighted}test rows"}
+    worth = model.answers_.worth()
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
@@ -66,6 +67,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "bound": plain_number(model.rate_bound_),
             "accuracy": plain_number(model.accuracy_),
             "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
+            "worth": worth and dict(zip(("level", "accuracy"), worth, strict=True)),
             "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
@@ -99,7 +101,6 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "data": _data(pipeline, facts, spell),
         "about": {name: facts[name] for name in ("versions", "seed", "command", "created")},
     }
-    summary["verdict"] = verdict_of(summary)
     saved_counts = summary["saved"]["counts"]
     summary["worst"] = worst_attributes(target_of(summary), len(summary["groups"]), saved_counts)
     if model.small_groups_:
@@ -107,6 +108,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     if "unlabelled" in facts:
         summary["unlabelled"] = unlabelled_by_group(summary, facts)
         summary["all_rows"] = over_all_rows(summary, facts, place, target_of(summary))
+    summary["verdict"] = verdict_of(summary)
     return summary
 
 
@@ -128,6 +130,9 @@ def verdict_of(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     small = summary.get("data", {}).get("small_groups")
     rows = "weighted test rows" if part["weighted"] else "test rows"
     about = {"rows": rows, "groups": "compared" if small else "all", "weighted": part["weighted"]}
+    # Who the population is, where rows without a label were left out.
+    known = f"people whose {summary['asked']['label']} is known"
+    about["population_of"] = known if summary.get("unlabelled") else "all"
     return verdict.plain() | about
 
 
@@ -322,10 +327,10 @@ def _counts(facts: Mapping[str, Any], parts: Sequence[str], i: int) -> dict[str,
 
 def _curves(model: FairClassifier) -> dict[str, list[Any]]:
     """Give what the figures of the iterates were during the fit."""
-    curves = model.trajectory_.to_frame()
+    curves = model.trajectory_.to_frame().rename(columns={"rate": "ratio"})
     return {
         name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
-        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "rate")
+        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "ratio")
     }
 
 

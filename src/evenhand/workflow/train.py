@@ -18,7 +18,13 @@ from evenhand.tables.columns import as_table, check_width, no_column
 from evenhand.tables.groups import bins_by_column, find_edges
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import add_answers, rows_in_memory, with_counts
-from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows, too_few_to_test
+from evenhand.workflow.labels import (
+    check_new_rows,
+    fingerprint,
+    label_counts,
+    labelled_rows,
+    too_few_to_test,
+)
 from evenhand.workflow.matters import what_matters
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled, numbers_or_none
@@ -88,6 +94,7 @@ def train_table(
     if test is not None:
         X_test, y_test, left_out = _test_rows(test, settings, labels)
         dropped += left_out
+        check_new_rows(X, X_test, "test")
     elif settings.test_size:
         X, y, X_test, y_test = _split(X, y, settings)
     persons = None if settings.person is None else _persons(X, settings)

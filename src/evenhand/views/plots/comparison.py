@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.views.plots.shared import COLOURS, MARKERS, WORDS, Display, new_axes, style_axes
+from evenhand.core.targets import READ
+from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.targets import TARGET_WORDS
 
 
 class ComparisonDisplay(Display):
@@ -41,12 +43,16 @@ class ComparisonDisplay(Display):
 
         ax = new_axes((8.6, 4.8)) if ax is None else ax
         means = summarize(self.table)
+        comparison = "difference" if "epsilon" in means else "ratio"
+        words, measured = TARGET_WORDS[comparison], READ[comparison][0]
         lowest = _view_from(means["accuracy"].dropna().to_numpy())
         for i, (name, part) in enumerate(means.groupby("method", sort=False)):
-            self._draw(ax, i, _plain_text(name), part.sort_values("rate"), lowest)
+            self._draw(ax, i, _plain_text(name), part.sort_values(measured), measured, lowest)
         ax.set_ylim(bottom=lowest)
-        rate = self.table.attrs.get("rate_name", "rate")
-        ax.set_xlabel(f"{rate} on test data ({WORDS.parity:g} is parity)")
+        rate = self.table.attrs.get("rate_name", measured)
+        ax.set_xlabel(f"{rate} on test data ({words.parity:g} is parity)")
+        if words.sign < 0 and not ax.xaxis_inverted():
+            ax.invert_xaxis()  # to the right is fairer, whatever is compared
         ax.set_ylabel("accuracy on test data")
         style_axes(ax)
         splits = self.table["split"].nunique()
@@ -64,11 +70,11 @@ class ComparisonDisplay(Display):
         return self
 
     @staticmethod
-    def _draw(ax: Any, i: int, name: str, part: pd.DataFrame, lowest: float) -> None:
+    def _draw(ax: Any, i: int, name: str, part: pd.DataFrame, measured: str, lowest: float) -> None:
         """Draw one method, or name it where it cannot be drawn above ``lowest``."""
         ours, aware = part["key"].iloc[0] == "evenhand", bool(part["needs_group"].iloc[0])
         colour = "black" if ours else COLOURS[i % len(COLOURS)]
-        measured = part.dropna(subset=["rate", "accuracy"])
+        known = part.dropna(subset=[measured, "accuracy"])
         if part["accuracy"].isna().all():
             ax.plot([], [], " ", label=f"{name}: failed")
             return
@@ -76,14 +82,14 @@ class ComparisonDisplay(Display):
         if best < lowest:
             ax.plot([], [], " ", label=f"{name}: {best:.3f}, below the picture")
             return
-        if measured.empty:
+        if known.empty:
             ax.axhline(best, color=colour, linestyle=":", label=f"{name} (no rate)")
             return
         ax.errorbar(
-            measured["rate"],
-            measured["accuracy"],
-            xerr=measured["rate_se"].fillna(0.0),
-            yerr=measured["accuracy_se"].fillna(0.0),
+            known[measured],
+            known["accuracy"],
+            xerr=known[f"{measured}_se"].fillna(0.0),
+            yerr=known["accuracy_se"].fillna(0.0),
             marker="o" if ours else MARKERS[i % len(MARKERS)],
             markersize=6 if ours else 5,
             markerfacecolor="white" if aware else colour,

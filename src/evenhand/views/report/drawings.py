@@ -10,7 +10,7 @@ from evenhand.views.formats import fixed, percent
 
 CURVES = (
     # The run is followed by ratios, whatever the target.
-    ("rate", "Ratio between groups", "1 means that all groups have the same rate", 1),
+    ("ratio", "Ratio between groups", "1 means that all groups have the same rate", 1),
     ("accuracy", "Accuracy", "share of right answers", 1),
     ("loss_c", "Prediction loss", "log-loss: lower fits the table better", 1),
     ("loss_u", "Adversary's loss", "falls while it learns to guess the group; level is a draw", -1),

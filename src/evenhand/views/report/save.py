@@ -17,7 +17,7 @@ from evenhand.models.inputs import check_weights
 from evenhand.tables.columns import as_table
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.views.report.page import render
-from evenhand.workflow.labels import fingerprint
+from evenhand.workflow.labels import check_new_rows, fingerprint
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import with_facts
 
@@ -99,6 +99,7 @@ def save_report(
     if y_test is not None:
         n = len(y_test) - len(parts[1][1])
         dropped.append({"reason": "of the test table without a group", "n": n, "part": "test"})
+        check_new_rows(parts[0][0], parts[1][0], "X_test")
     seed = classifier.random_state
     facts = {
         "title": title,

@@ -255,7 +255,9 @@ def test_population(summary: dict[str, Any]) -> tuple[str, str]:
     """Say what the test rows prove of the population, if anything, and with which verdict."""
     verdict, label = verdict_of(summary), summary["asked"]["label"]
     who = f"among people whose {quoted(label)} is known" if summary.get("unlabelled") else ""
-    text = population_sentence(verdict, words_of(summary), _compared(summary), who)
+    text = population_sentence(
+        verdict, words_of(summary), _compared(summary), who, target_of(summary)
+    )
     if text and summary["asked"].get("person"):
         text += " Several test rows may be of one person, and are then no independent draws."
     found = verdict["population"] if verdict else UNTOLD
@@ -403,6 +405,7 @@ def useless_sentence(summary: dict[str, Any]) -> str:
         return (
             f"The saved model is right for {model} of the {rows}, less than the same answer to "
             f"everybody: {quoted(summary['labels'][most])} is right for {other}."
+            f"{_worth_sentence(summary)}"
         )
     reached, constant = summary["reached"], summary["reached"]["constant"]
     if reached["beats_constant"]:
@@ -411,7 +414,21 @@ def useless_sentence(summary: dict[str, Any]) -> str:
         f"The saved model is right for {percent(reached['accuracy'])} {reached['where']}, "
         f"{'less' if reached['accuracy'] < constant['accuracy'] else 'not clearly more'} than the "
         f"same answer to everybody: {quoted(str(constant['label']))} is right for "
-        f"{percent(constant['accuracy'])}."
+        f"{percent(constant['accuracy'])}.{_worth_sentence(summary)}"
+    )
+
+
+def _worth_sentence(summary: dict[str, Any]) -> str:
+    """Say up to which target a model is clearly better than one answer, if this one's is not."""
+    reached = summary["reached"]
+    if reached["beats_constant"]:
+        return ""
+    worth = reached["worth"]
+    if worth is None:
+        return f" No other target has a model that is clearly better {reached['where']}."
+    return (
+        f" The strictest target with a model that is clearly better {reached['where']} is "
+        f"{target_of(summary).at(worth['level'])}, right for {percent(worth['accuracy'])}."
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from evenhand.core.errors import Parameter
+from evenhand.core.targets import READ
 from evenhand.views.formats import NONE
-from evenhand.views.targets import words_of
+from evenhand.views.targets import TARGET_WORDS
 from evenhand.views.terminal.screen import Grid, Screen, short
 
 
@@ -17,7 +18,11 @@ def show_comparison(comparison: pd.DataFrame) -> None:
     """Show the means of a comparison, a table for each τ."""
     from evenhand.peers import summarize
 
-    screen, means, words = Screen(), summarize(comparison), words_of(comparison.attrs)
+    screen, means = Screen(), summarize(comparison)
+    kind = str(comparison["comparison"].iloc[0])
+    words, (measured, sign) = TARGET_WORDS[kind], READ[kind]
+    name = "tau" if kind == "ratio" else "epsilon"
+    by = str(comparison["attributes"].iloc[0])
     about = ("favourable_answer", "rows_dropped", "small_groups", "notes")
     answer, dropped, small, notes = (str(comparison[c].iloc[0]) for c in about)
     screen.say(f"favourable answer: {short(answer, 100)}", "bold")
@@ -32,19 +37,26 @@ def show_comparison(comparison: pd.DataFrame) -> None:
     weight = comparison["weight"].iloc[0]
     if weight is not None:
         screen.say(f"Fits and figures are weighted by {short(weight, 100)}.", "yellow")
+    if by != "crossed":
+        too = ", and of their combinations" * (by == "both")
+        screen.say(
+            f"Groups are those of each sensitive column by itself{too}: the worst counts. "
+            "Methods that know one column of groups are given the combinations.",
+            "yellow",
+        )
     if notes:
         screen.say(f"note: {short(notes, 1000)}", "yellow")
-    for tau, part in means.groupby("tau"):
-        title = f"{words.goal(tau)}, test data"
+    for level, part in means.groupby(name):
+        title = f"{comparison.attrs['rate_name']}, {words.goal(sign * level)}, test data"
         table = Grid("method", "accuracy", words.name, "met", "seconds", title=title)
         for row in part.itertuples():
-            name = f"{row.method}{' †' if row.needs_group else ''}"
+            method = f"{row.method}{' †' if row.needs_group else ''}"
             if row.error:
-                table.row(name, NONE, NONE, NONE, "")
+                table.row(method, NONE, NONE, NONE, "")
                 continue
             met = f"{100 * row.met:.0f}%" if row.met == row.met else NONE
-            rate = words.text(row.rate, tau)
-            table.row(name, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
+            rate = words.text(sign * getattr(row, measured), sign * level)
+            table.row(method, f"{row.accuracy:.4f}", rate, met, f"{row.seconds:.1f}")
         screen.print(table)
     screen.say(
         f"met: share of the splits in which the {words.name} on test data reaches {words.symbol}. "
@@ -54,11 +66,18 @@ def show_comparison(comparison: pd.DataFrame) -> None:
         "often.",
         "dim",
     )
-    bad = means[means["ineligible"] != ""]
-    for (name, share, why), part in bad.groupby(["method", "eligible", "ineligible"], sort=False):
-        taus = ", ".join(f"{tau:g}" for tau in part["tau"])
+    if kind != "ratio" or by != "crossed":
+        of = " between the combinations" * (by != "crossed")
         screen.say(
-            f"{name}, {words.symbol} = {taus}: in {100 * (1 - share):.0f}% of the splits its "
+            f"A method that cannot be asked for this itself is asked for several ratios{of}, and "
+            f"gets the most accurate that reaches {words.symbol} on the training part.",
+            "dim",
+        )
+    bad = means[means["ineligible"] != ""]
+    for (method, share, why), part in bad.groupby(["method", "eligible", "ineligible"], sort=False):
+        levels = ", ".join(f"{level:g}" for level in part[name])
+        screen.say(
+            f"{method}, {words.symbol} = {levels}: in {100 * (1 - share):.0f}% of the splits its "
             f"answers do not count and {words.symbol} is not met, because {short(why, 120)}.",
             "yellow",
         )

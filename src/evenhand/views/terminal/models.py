@@ -161,11 +161,13 @@ def _sentence(summary: dict[str, Any]) -> Text:
         share = None if reached["rate"] is None else reached["rate"] / summary["tau"]
         least = "of what its target allows" if words.sign < 0 else "of its target"
         rate = f": one {words.name} is at {percent(share)} {least}"
+        if words.name == "shortfall":
+            rate = "; each is below by itself"
     sure = _sure(summary)
     who = f"among people whose {label} is known" if chosen else "in the population"
     if sure and alike:
         rate += f", and {words.text(reached['bound'], summary['tau'])} or {words.better} {who}"
-    elif sure and reached["bound"] is not None:
+    elif sure and reached["bound"] is not None and words.name != "shortfall":
         rate += f", and {percent(reached['bound'] / summary['tau'])} or {words.better} {who}"
     if reached["target_reached"]:
         text = f"{what} reached {reached['where']}{sure}{chosen}{rate if alike else ''}."
@@ -301,9 +303,11 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
             else " The certificate is for the population that the rows were drawn from; a sample "
             "of it may be on the other side."
             if summary["asked"]["confidence"] == "certified"
+            else " Test rows are a sample themselves: what holds in the population is sometimes "
+            "missed among them."
+            if words.name == "shortfall"
             else f" Test rows are a sample themselves: a {words.name} that holds in the population "
-            f"is sometimes {words.missed} {'it' if words.name == 'shortfall' else words.symbol} "
-            "among them."
+            f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
             else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
             f"{words.symbol} that holds on new rows."
