@@ -19,6 +19,9 @@ about. Of more than two groups the adversary guesses by a softmax, the first gro
 of a quantity such as age it guesses the value, by least squares. Several notions have an adversary
 and a gap each.
 
+Rows weigh the more in :math:`L_C` alone, the more a right answer of their label is worth by the
+objective (:mod:`evenhand.core.objectives`).
+
 Of more than two labels the classifier is a softmax with weights :math:`w_k` for each label, all in
 one vector. A notion then looks at one label c against the others: s is the log-odds
 :math:`\log\big(f_c / (1 - f_c)\big)`, f is :math:`f_c`, and y whether the label is c.
@@ -202,6 +205,8 @@ class Game(NamedTuple):
     groups: int
     n_groups_all: int
     labels: int = 2
+    worths: tuple[float, ...] | None = None
+    """Weights of the labels in the classification loss alone; None if all are 1."""
 
     @property
     def outputs(self) -> int:
@@ -212,7 +217,8 @@ class Game(NamedTuple):
 def sees_powers(game: Game) -> bool:
     """Whether the sums are those that engines may have a fused way for.
 
-    Two labels, two groups, adversaries that see powers of the score, and no soft sums.
+    Two labels that weigh the same, two groups, adversaries that see powers of the score, and no soft
+    sums.
     """
     degrees = {notion.degree for notion in game.notions}
     return (
@@ -221,6 +227,7 @@ def sees_powers(game: Game) -> bool:
         and not game.soft
         and len(degrees) == 1
         and None not in degrees
+        and game.worths is None
     )
 
 
@@ -238,19 +245,33 @@ class View(NamedTuple):
     cell: FloatArray
 
 
-def _two_labels(block: Block, w: FloatArray) -> tuple[Any, FloatArray, FloatArray, list[View]]:
+def _worthy(block: Block, worths: Sequence[float] | None) -> FloatArray | None:
+    """Weight of each row times what its label is worth; None if all are 1."""
+    if worths is None:
+        return block.weight
+    own = like(np.asarray(worths), block.y)[block.cell % len(worths)]
+    return own if block.weight is None else own * block.weight
+
+
+def _two_labels(
+    block: Block, w: FloatArray, worths: Sequence[float] | None = None
+) -> tuple[Any, FloatArray, FloatArray, list[View]]:
     """Loss, its residual, predictions, and the view of the second label."""
-    xp = namespace(block.y)
+    xp, weight = namespace(block.y), _worthy(block, worths)
     s = xp.maximum(scores_of(block.X, block.extra, w), LEAST_SCORE)
-    loss, f = _log_loss(s, block.y, block.weight)
+    loss, f = _log_loss(s, block.y, weight)
     residual = f - block.y
-    if block.weight is not None:
-        residual *= block.weight
+    if weight is not None:
+        residual *= weight
     return loss, residual[None], s > 0, [View(s, f, block.y, None, block.cell)]
 
 
 def _many_labels(
-    block: Block, w: FloatArray, labels: int, favourable: Sequence[int]
+    block: Block,
+    w: FloatArray,
+    labels: int,
+    favourable: Sequence[int],
+    worths: Sequence[float] | None,
 ) -> tuple[Any, FloatArray, FloatArray, list[View]]:
     """Softmax loss, its residuals, predictions, and a view of each label that is asked for."""
     xp = namespace(block.y)
@@ -261,10 +282,10 @@ def _many_labels(
     P = E / total
     member = _members(block.y, range(labels), S.dtype)
     row_loss = xp.log(total) - (S * member).sum(axis=0)
-    residual = P - member
-    if block.weight is not None:
-        residual *= block.weight
-    loss = row_loss.sum() if block.weight is None else block.weight @ row_loss
+    residual, weight = P - member, _worthy(block, worths)
+    if weight is not None:
+        residual *= weight
+    loss = row_loss.sum() if weight is None else weight @ row_loss
     views = []
     for c in favourable:
         others = S[[j for j in range(labels) if j != c]]
@@ -296,13 +317,15 @@ def row_sums(
         block = block._replace(
             y=label, weight=size if block.weight is None else size * block.weight
         )
-    notions, guess, _, groups, n_groups_all, labels = game
+    notions, guess, _, groups, n_groups_all, labels, worths = game
+    worths = worths if recode is None else None  # a recoded row has its weight from there
     z, weight, u = block.z, block.weight, like(u, block.y)
     favourable = sorted({notion.favourable for notion in notions})
     if labels == 2:
-        loss_c, residual_c, predicted, view_list = _two_labels(block, w)
+        found = _two_labels(block, w, worths)
     else:
-        loss_c, residual_c, predicted, view_list = _many_labels(block, w, labels, favourable)
+        found = _many_labels(block, w, labels, favourable, worths)
+    loss_c, residual_c, predicted, view_list = found
     views = dict(zip(favourable, view_list, strict=True))
 
     R, n_cells = [residual_c], 2 * groups
@@ -358,14 +381,20 @@ def row_sums(
     )
 
 
-def penalized_sums(block: Block, w: FloatArray, slope: FloatArray, n_cells: int) -> FloatArray:
+def penalized_sums(
+    block: Block,
+    w: FloatArray,
+    slope: FloatArray,
+    n_cells: int,
+    worths: Sequence[float] | None = None,
+) -> FloatArray:
     r"""Sum up the log-loss with a price per cell of the probabilities, for two labels.
 
     Of :math:`\sum \ell(s, y)` and :math:`\sum_c \alpha_c \sum_{i \in c} f_i`, f the probability:
     both values, the counts of cell × prediction at the cut 0, and both gradients.
     """
     xp = namespace(block.y)
-    loss, residual, predicted, (view,) = _two_labels(block, w)
+    loss, residual, predicted, (view,) = _two_labels(block, w, worths)
     priced = like(slope, block.y)[block.cell] * view.f
     priced = priced if block.weight is None else priced * block.weight
     residuals = xp.stack([residual[0], priced * (1 - view.f)])
@@ -440,18 +469,18 @@ def column_ends(block: Block) -> FloatArray:
     return namespace(block.y).asarray(ends, dtype=block.y.dtype)
 
 
-def square_sums(block: Block) -> FloatArray:
+def square_sums(block: Block, worths: Sequence[float] | None = None) -> FloatArray:
     """Weighted sum of the squares of each input."""
-    xp = namespace(block.y)
-    one = block.weight if block.weight is not None else xp.ones_like(block.y)
+    xp, weight = namespace(block.y), _worthy(block, worths)
+    one = weight if weight is not None else xp.ones_like(block.y)
     X = _in_float64(block.X)
     X = X.multiply(X) if issparse(X) else X**2
     return row_product(one[None], X.T)[0]
 
 
-def product_sums(block: Block) -> FloatArray:
+def product_sums(block: Block, worths: Sequence[float] | None = None) -> FloatArray:
     r"""Products of every two inputs, summed: :math:`X^\top \Omega X`."""
-    X, weight = _in_float64(block.X), block.weight
+    X, weight = _in_float64(block.X), _worthy(block, worths)
     if issparse(X):
         weighted = X if weight is None else X.multiply(weight[:, None]).tocsr()
         return (X.T @ weighted).toarray()
@@ -459,10 +488,12 @@ def product_sums(block: Block) -> FloatArray:
     return namespace(block.y).asarray(X.T @ weighted, dtype=block.y.dtype)
 
 
-def curvature_product(block: Block, V: FloatArray) -> FloatArray:
+def curvature_product(
+    block: Block, V: FloatArray, worths: Sequence[float] | None = None
+) -> FloatArray:
     r""":math:`\hat X^\top \Omega \hat X V` with the rows' weights in Ω."""
-    xp = namespace(block.y)
+    xp, weight = namespace(block.y), _worthy(block, worths)
     S = scores_of(block.X, block.extra, V)
-    if block.weight is not None:
-        S = block.weight[:, None] * S
+    if weight is not None:
+        S = weight[:, None] * S
     return xp.concatenate([row_product(S.T, block.X_t).T, (block.extra @ S)[None]])

@@ -14,13 +14,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import Objective
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import READ, Target
 from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
 from evenhand.frontier.points import Frontier, Point, point_of
 from evenhand.statistics.bounds import lower_gain, lower_value, margin_of, rows_factor
 
-__all__ = ["Answers", "Choice", "Guarantee", "answer", "beats_constant", "guaranteed_choice"]
+__all__ = [
+    "Answers",
+    "Choice",
+    "Guarantee",
+    "answer",
+    "beats_constant",
+    "choice_of",
+    "guaranteed_choice",
+]
 
 # How sure it must be that a point is right more often than the same answer to everybody.
 BEYOND_CHANCE = margin_of(0.9)
@@ -116,13 +125,15 @@ class Choice(NamedTuple):
     """A point with its figures on the rows it was chosen on.
 
     ``bound`` is what the ratio in the population reaches with the confidence that was asked for;
-    without one it is the rate itself. ``beats_constant`` says whether the point is right more often
-    than the same answer to everybody, beyond chance. ``guarantee`` is there if one was sought.
+    without one it is the rate itself. ``beats_constant`` says whether the point is worth more than
+    the same answer to everybody, beyond chance, by the objective, whose ``value`` is beside the
+    accuracy. ``guarantee`` is there if one was sought.
     """
 
     point: Point
     rate: float
     accuracy: float
+    value: float
     bound: float
     beats_constant: bool
     guarantee: Guarantee | None = None
@@ -132,8 +143,8 @@ class Choice(NamedTuple):
 class Answers:
     r"""Which point answers which target: the choice for every τ, made at once.
 
-    Sorted by rising ``reach`` and falling accuracy: of the points that reach τ the first is the
-    most accurate. So a higher τ never has a more accurate answer.
+    Sorted by rising ``reach`` and falling utility: of the points that reach τ the first is the
+    most accurate, or the best by another objective. So a higher τ never has a better answer.
 
     Parameters
     ----------
@@ -164,7 +175,7 @@ class Answers:
         return len(self.index)
 
     def choose(self, tau: float) -> Choice:
-        """Choose the most accurate point that reaches τ.
+        """Choose the most accurate point that reaches τ, or the best by another objective.
 
         If none does, the one that comes nearest, with ``feasible=False``.
         """
@@ -173,7 +184,7 @@ class Answers:
             return self.last
         point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
         rate, accuracy, reach = float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i])
-        return Choice(point, rate, accuracy, reach, beats_constant(self.counts[i]))
+        return choice_of(point, rate, accuracy, reach, self.counts[i], self.points.objective)
 
     def find(self, tau: float) -> int | None:
         """Find the number of the answer to τ, else of the one nearest to it; None without any."""
@@ -190,6 +201,9 @@ class Answers:
         name, sign = READ[self.points.comparison]
         goal = {"rate": "tau", "difference": "epsilon"}.get(name, "allowed")
         columns = {goal: sign * self.reach, "accuracy": self.accuracy, name: sign * self.rate}
+        objective = self.points.objective
+        if objective.name not in columns:
+            columns[objective.name] = objective.value(self.counts)
         return pd.DataFrame(columns)
 
 
@@ -205,7 +219,7 @@ def answer(
 
     With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
     passes if its exact bound reaches τ. At the first failure it ends, and of those that
-    passed the most accurate is taken. An error needs that a point passes whose ratio in the
+    passed the most accurate, or the best by the frontier's objective, is taken. An error needs that a point passes whose ratio in the
     population is below τ. The first such point in line is fixed before the held-out rows are seen,
     no other passes unless it does, and it passes with probability δ at most: the number of tests
     costs nothing.
@@ -234,7 +248,7 @@ def answer(
         order, reach = order_of_tests(figures, target, certify), np.full(len(points), np.nan)
         bound = figures.bound[order]
         reach[order] = np.minimum.accumulate(bound)  # an undefined bound ends the tests
-    index = _best_for_each(figures.accuracy, reach, figures.rate)
+    index = _best_for_each(figures.utility, reach, figures.rate)
     if len(order) and order[0] not in index[-1:]:
         # Where no test is passed, the first in line is kept, and what is said is about it.
         index = np.append(index, order[0])
@@ -244,7 +258,7 @@ def answer(
     counts = frontier.last.counts if held_out is None else held_out.last
     ratio = float(target.value(counts[: len(frontier.groups)]))
     accuracy = float(overall_accuracy(counts))
-    last = Choice(frontier.last, ratio, accuracy, ratio, beats_constant(counts))
+    last = choice_of(frontier.last, ratio, accuracy, ratio, counts, frontier.objective)
     return Answers(
         points,
         index,
@@ -256,17 +270,30 @@ def answer(
     )
 
 
-def beats_constant(counts: FloatArray) -> bool:
-    """Say whether a point is right more often than one answer to everybody, beyond chance."""
-    return bool(lower_gain(counts, BEYOND_CHANCE) > 0)
+def beats_constant(counts: FloatArray, objective: Objective) -> bool:
+    """Say whether a point is worth more than one answer to everybody, beyond chance."""
+    return bool(lower_gain(counts, BEYOND_CHANCE, objective) > 0)
 
 
-def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
-    """Points that no other beats in accuracy and reach, by rising reach; ties: the higher rate."""
+def choice_of(
+    point: Point,
+    rate: float,
+    accuracy: float,
+    bound: float,
+    counts: FloatArray,
+    objective: Objective,
+) -> Choice:
+    """Make the record of a point whose counts say what it is worth."""
+    value, beats = float(objective.value(counts)), beats_constant(counts, objective)
+    return Choice(point, rate, accuracy, value, bound, beats)
+
+
+def _best_for_each(utility: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
+    """Points that no other beats in utility and reach, by rising reach; ties: the higher rate."""
     defined = np.flatnonzero(~np.isnan(reach))
     # Sums of fractional weights that are equal may differ in the last digits.
-    accuracy, level = np.round(accuracy[defined], 12), np.round(reach[defined], 12)
-    order = np.lexsort((-rate[defined], -level, -accuracy))
+    utility, level = np.round(utility[defined], 12), np.round(reach[defined], 12)
+    order = np.lexsort((-rate[defined], -level, -utility))
     best = np.maximum.accumulate(np.concatenate([[-np.inf], level[order]]))
     return defined[order[level[order] > best[:-1]]]
 

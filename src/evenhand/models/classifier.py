@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
 from functools import wraps
@@ -18,7 +18,7 @@ from evenhand._sklearn import ChecksParameters, Interval, StrOptions
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import READ, Target, find_target, moved
-from evenhand.frontier.choice import Choice, beats_constant
+from evenhand.frontier.choice import Choice, beats_constant, choice_of
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import best_mixture, check_linear
 from evenhand.frontier.points import point_of
@@ -54,6 +54,7 @@ FOUND = (
     "rate_bound_",
     "rate_",
     "accuracy_",
+    "value_",
     "beats_constant_",
     "feasible_",
     "converged_",
@@ -191,6 +192,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         ``"both"``: those, and the combinations. ``min_group_size`` is of the groups compared, so
         combinations too small for ``"crossed"`` count within each column. One column is the same in
         all three. Not with ``group_cuts``, which are cuts of combinations.
+    objective : str or mapping of str to float, default="accuracy"
+        What is maximised: ``"accuracy"``, ``"balanced_accuracy"``, or the profit of a decision
+        between two labels, from what wrong answers cost and right ones earn:
+        ``{"cost_fp": 1, "cost_fn": 5}``, with ``profit_tp`` and ``profit_tn`` beside them
+        (:mod:`evenhand.core.objectives`); what is not named is 0.
 
     Attributes
     ----------
@@ -236,9 +242,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         margin, or the exact bound of a certificate. ``rate_`` itself for ``confidence=None``.
     accuracy_ : float
         Its accuracy on the same rows as ``rate_``.
+    value_ : float
+        What it is worth there by the ``objective``: the accuracy, or another.
     beats_constant_ : bool
-        Whether the chosen point is right more often than the same answer to everybody, by more than
-        chance (1.6 standard errors), on the same rows as ``rate_``.
+        Whether the chosen point is right more often, or by the ``objective`` worth more, than the
+        same answer to everybody, by more than chance (1.6 standard errors), on the same rows.
     feasible_ : bool
         Whether ``rate_bound_`` reaches the target, for ``"certified"`` whether the point is
         certified (``point_.feasible``), and whether the point ``beats_constant_``: one answer for
@@ -291,6 +299,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
         "attributes": [StrOptions({"crossed", "each", "both"})],
+        "objective": [str, Mapping],  # its own errors say more
         "engine": [StrOptions({"auto", "numpy", "torch", "dask"})],
         "device": [object],  # PyTorch knows which there are
     }
@@ -317,6 +326,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         group_cuts: bool = False,
         bins: Any = None,
         attributes: str = "crossed",
+        objective: str | Mapping[str, float] = "accuracy",
         engine: str = "auto",
         device: Any = None,
     ) -> None:
@@ -338,6 +348,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.group_cuts = group_cuts
         self.bins = bins
         self.attributes = attributes
+        self.objective = objective
         self.engine = engine
         self.device = device
 
@@ -553,16 +564,17 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                 )
             )
         elif not self.beats_constant_:
-            label, share = fit.constant
+            label, constant = fit.constant
+            text = fit.objective.text
             warn(
                 FairnessWarning(
                     "worse_than_constant",
                     tau=self._demanded(),
-                    accuracy=float(self.accuracy_),
+                    value=text(self.value_),
                     where=fit.where,
-                    than="less" if self.accuracy_ < share else "not clearly more",
+                    than=fit.objective.than(self.value_, constant),
                     label=label,
-                    share=share,
+                    constant=text(constant),
                 )
             )
         return self
@@ -602,6 +614,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             self.intercept_ = np.atleast_1d(-cut)
         self.point_, self.guarantee_ = point, choice.guarantee
         self.rate_, self.accuracy_, self.rate_bound_ = choice.rate, choice.accuracy, choice.bound
+        self.value_ = choice.value
         self.beats_constant_ = choice.beats_constant
         self.feasible_ = point.feasible and choice.beats_constant
 
@@ -686,7 +699,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             goal = min(level + max(alone.rate - alone.bound, 0.0), 0.0)
         else:
             goal = min(level * alone.rate / alone.bound, 1.0) if alone.bound > 0 else level
-        mixture = best_mixture(counts, len(points.groups), target.at(goal))
+        objective = points.objective
+        mixture = best_mixture(counts, len(points.groups), target.at(goal), objective)
         if mixture is None:
             aimed._choose()  # says that tau is out of reach
             return AveragedClassifier(
@@ -703,9 +717,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         models = [copy(aimed) for _ in mixture.points]
         for model, i in zip(models, mixture.points, strict=True):
             point = point_of(points, i, bool(rates[i] >= level))
-            rate = float(rates[i])
-            beats = beats_constant(counts[i])
-            model._take(Choice(point, rate, float(accuracies[i]), rate, beats))
+            figures = float(rates[i]), float(accuracies[i]), float(rates[i])
+            model._take(choice_of(point, *figures, counts[i], objective))
         mean = np.tensordot(mixture.weights, counts[mixture.points], axes=1)
         return AveragedClassifier(
             models,
@@ -714,5 +727,5 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             mixture.rate,
             mixture.accuracy,
             self.random_state,
-            beats_constant(mean),
+            beats_constant(mean, objective),
         )

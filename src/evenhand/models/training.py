@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand._extras import import_extra
 from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
+from evenhand.core.objectives import Objective
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate, Partition
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
@@ -164,11 +165,16 @@ class Fit:
         return self.target.rate
 
     @property
+    def objective(self) -> Objective:
+        """What was maximised."""
+        return self.frontier.objective
+
+    @property
     def constant(self) -> tuple[Any, float]:
-        """The commonest label, and how often it is right as everybody's answer."""
+        """The label that is best as everybody's answer, and the objective's value of that."""
         counts = self.frontier.last.counts if self.held_out is None else self.held_out.last
-        labels = counts.sum(axis=(0, 2))
-        return self.labels.tolist()[int(labels.argmax())], float(labels.max() / labels.sum())
+        label, _, value = self.objective.best_for_everybody(counts)
+        return self.labels.tolist()[label], value
 
     def facing(self, target: Target) -> Fit:
         """Give the fit with the frontier that was found for a target, at whatever level."""
@@ -359,6 +365,7 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
         l2=method.l2,
         penalize_extra=noise,
         metric="none" if method.plain else method.metric,
+        objective=settings.objective_of(n_labels),
     )
 
 
@@ -378,6 +385,7 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows, targets: Seque
             groups=rows.groups.tolist(),
             labels=settings.label_order(rows.classes).tolist(),
             sources=run.trajectory.sources,
+            objective=settings.objective_of(len(rows.classes)),
         )
     run = run._replace(frontiers=frontiers)
     if not frontiers[0].complete:
