@@ -81,7 +81,9 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             "rate": model.rate_,
             "bound": model.rate_bound_,
             "accuracy": model.accuracy_,
-            "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
+            "constant": dict(
+                zip(("label", "accuracy", "worth"), model.fitted_.constant, strict=True)
+            ),
             "where": model.fitted_.where,
             "guarantee": str(model.guarantee_) if model.guarantee_ else None,
         },

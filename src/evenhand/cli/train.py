@@ -48,6 +48,11 @@ def train(
     tau: opt.Taus = None,
     epsilon: opt.Epsilons = None,
     notion: opt.Notions = None,
+    objective: opt.Objective = None,
+    cost_fp: opt.CostFp = None,
+    cost_fn: opt.CostFn = None,
+    profit_tp: opt.ProfitTp = None,
+    profit_tn: opt.ProfitTn = None,
     favourable: opt.Favourable = None,
     test: opt.TestFile = None,
     test_size: opt.TestSize = None,
@@ -100,6 +105,8 @@ def train(
         taus = opt.parse_targets(tau, opt.parse_target)
         epsilons = opt.parse_targets(epsilon, opt.parse_difference)
         notions = notion or ["statistical_parity"]
+        outcomes = {"cost_fp": cost_fp, "cost_fn": cost_fn}
+        outcomes |= {"profit_tp": profit_tp, "profit_tn": profit_tn}
         early: list[str] = []
 
         def show_early() -> None:
@@ -128,6 +135,7 @@ def train(
                 tau=taus,
                 epsilon=epsilons,
                 notion=notions[0] if len(notions) == 1 else notions,
+                objective=opt.parse_objective(objective, **outcomes),
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,
                 delta=delta,
@@ -158,6 +166,11 @@ def adjust(
     tau: opt.Taus = None,
     epsilon: opt.Epsilons = None,
     notion: opt.Notions = None,
+    objective: opt.Objective = None,
+    cost_fp: opt.CostFp = None,
+    cost_fn: opt.CostFn = None,
+    profit_tp: opt.ProfitTp = None,
+    profit_tn: opt.ProfitTn = None,
     favourable: opt.Favourable = None,
     test: opt.TestFile = None,
     test_size: opt.TestSize = None,

@@ -114,8 +114,7 @@ class SoftRatePath:
         rates = oracle.notion.rate.components
         n, prices = oracle.game.n_groups_all * 2, np.zeros((oracle.game.n_groups_all, 2))
         prices[: oracle.n_groups] = 2 * kappa.T @ _effects(oracle.notion)
-        about = oracle.weights(w), prices.ravel(), n, oracle.game.worths
-        sums = oracle.rows.sum(penalized_sums, *about)
+        sums = oracle.rows.sum(penalized_sums, oracle.weights(w), prices.ravel(), n)
         counts, gradient = sums[2 : 2 + 2 * n].reshape(-1, 2, 2), sums[2 + 2 * n :].reshape(2, -1)
         if oracle.metric is not None:
             gradient = oracle.metric.gradient(gradient)
@@ -148,22 +147,16 @@ def _effects(notion: AnyNotion) -> FloatArray:
     return np.array(effects, dtype=np.float64)
 
 
-def _worths(oracle: Oracle) -> FloatArray:
-    """Give what a positive answer is worth for each of two labels."""
-    return np.array([-1.0, 1.0]) * (oracle.game.worths or (1.0, 1.0))
-
-
 @dataclass(frozen=True)
 class CostSensitivePath:
     r"""Logistic regression on labels and weights that say what a positive answer is worth.
 
     Of a row with label y in group j it is
 
-    .. math:: v_{jy} = (2y - 1)\, c_y - \sum_r \kappa_{rj}\, a_r(y), \qquad
+    .. math:: v_{jy} = (2y - 1) - \sum_r \kappa_{rj}\, a_r(y), \qquad
         a_r(y) = [(y, 1) \in A_r] - [(y, 0) \in A_r],
 
-    with :math:`A_r` the cells that the rate's numerator counts and :math:`c_y` what a right answer is
-    worth, 1 for the accuracy; the row's label becomes
+    with :math:`A_r` the cells that the rate's numerator counts; the row's label becomes
     :math:`[v > 0]`, its weight :math:`|v|`. For rates whose denominator no prediction changes this
     is the Lagrangian of the most accurate classifier with equal rates, its zero-one loss replaced
     by the log-loss.
@@ -181,17 +174,17 @@ class CostSensitivePath:
                     agd=Parameter("solver", "agd"),
                 )
 
-    def costs(self, oracle: Oracle, kappa: FloatArray) -> FloatArray:
+    def costs(self, notion: AnyNotion, kappa: FloatArray) -> FloatArray:
         """Worth of a positive answer in each group × label, shape (n_groups, 2)."""
-        return _worths(oracle) - kappa.T @ _effects(oracle.notion)
+        return np.array([-1.0, 1.0]) - kappa.T @ _effects(notion)
 
     def view(self, oracle: Oracle, kappa: FloatArray) -> tuple[Oracle, FloatArray]:
         """Give the oracle of the rows with these labels and weights, and the weight of each cell.
 
         Rows in no compared group keep theirs.
         """
-        v = np.tile(_worths(oracle), (oracle.game.n_groups_all, 1))
-        v[: oracle.n_groups] = self.costs(oracle, kappa)
+        v = np.tile([-1.0, 1.0], (oracle.game.n_groups_all, 1))
+        v[: oracle.n_groups] = self.costs(oracle.notion, kappa)
         label, size = (v > 0).astype(np.float64), np.maximum(np.abs(v), LEAST_COST)
         view = copy(oracle)
         view.recode = label.ravel(), size.ravel()
@@ -206,7 +199,7 @@ class CostSensitivePath:
 
     def smoothness(self, oracle: Oracle, kappa: FloatArray) -> float:
         r""":math:`L_1 \max_{jy} |v_{jy}|`."""
-        return oracle.smoothness * max(float(np.abs(self.costs(oracle, kappa)).max()), 1.0)
+        return oracle.smoothness * max(float(np.abs(self.costs(oracle.notion, kappa)).max()), 1.0)
 
 
 class Walk:

@@ -15,7 +15,7 @@ classifiers has the *utility*, from 0, all wrong, to 1, all right:
 It is the accuracy for :math:`c_y = 1`, and the balanced accuracy for :math:`c_y = 1 / n_y`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import floor, isfinite, log10
 from numbers import Real
@@ -104,13 +104,22 @@ class Objective:
         return np.divide(earned, total, out=np.full_like(total, np.nan), where=total > 0)
 
     @property
-    def words(self) -> str:
-        """Name the value, as it is shown: a profit is of a thousand decisions."""
-        profit = self.name == "profit"
-        return "profit per 1,000 decisions" if profit else self.name.replace("_", " ")
+    def per(self) -> float:
+        """How much a shown value is of: a profit is shown of a thousand decisions."""
+        return 1000.0 if self.name == "profit" else 1.0
 
-    def text(self, value: float) -> str:
-        """Say what a value is, behind whoever has it.
+    @property
+    def words(self) -> str:
+        """Name the value, as it is shown."""
+        return self.name.replace("_", " ") + " per 1,000 decisions" * (self.per != 1)
+
+    @property
+    def digits(self) -> int:
+        """Decimals of a thousand decisions' profit that show a ten-thousandth of an outcome's."""
+        return min(max(1 - floor(log10(np.abs(self.gains).max())), 0), 6)
+
+    def text(self, value: float, percent: Callable[[float], str] = "{:.1%}".format) -> str:
+        """Say what a value is, behind whoever has it; ``percent`` writes a share.
 
         Examples
         --------
@@ -119,20 +128,15 @@ class Objective:
         ('is right for 80.0%', 'costs 250.0 per 1,000 decisions')
         """
         if self.name == "profit":
-            amount = f"{1000 * abs(value):,.{self.digits}f}"
+            amount = f"{self.per * abs(value):,.{self.digits}f}"
             return f"{'costs' if value < 0 else 'earns'} {amount} per 1,000 decisions"
         how = "is right for" if self.name == "accuracy" else f"has a {self.words} of"
-        return f"{how} {value:.1%}"
+        return f"{how} {percent(value)}"
 
     def than(self, value: float, constant: float) -> str:
         """Say how a value that is not clearly better compares with one answer to everybody's."""
         worse, better = ("worse", "better") if self.name == "profit" else ("less", "more")
         return f"not clearly {better}" if value >= constant else worse
-
-    @property
-    def digits(self) -> int:
-        """Decimals of a thousand decisions' profit that show a ten-thousandth of an outcome's."""
-        return min(max(1 - floor(log10(np.abs(self.gains).max())), 0), 6)
 
     def best_for_everybody(self, counts: ArrayLike) -> tuple[int, float, float]:
         """Give the label that is the best as everybody's answer, its utility and its value.

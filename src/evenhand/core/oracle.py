@@ -15,7 +15,6 @@ from evenhand.core.arrays import FloatArray
 from evenhand.core.gaps import CellSums
 from evenhand.core.metric import MOST_WHITENED, Metric
 from evenhand.core.notions import AnyNotion
-from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.row_sums import (
     Game,
     Guess,
@@ -95,9 +94,6 @@ class Oracle:
     metric : {"none", "scaled", "whitened"}, default="none"
         The coordinates of w: :class:`evenhand.core.metric.Metric`. :meth:`weights` gives the
         weights of the inputs as they are. Needs an extra column of ones.
-    objective : Objective
-        What is maximised: rows of each label weigh in the classification loss what a right answer
-        is worth.
 
     Attributes
     ----------
@@ -134,7 +130,6 @@ class Oracle:
         l2: float = 1e-4,
         penalize_extra: bool = False,
         metric: str = "none",
-        objective: Objective = ACCURACY,
     ) -> None:
         printed, components = reading == "printed", notion.components
         self.notion = notion
@@ -156,16 +151,7 @@ class Oracle:
         soft = tuple(sorted({component.favourable for component, gap in pairs if gap.soft}))
         cell_totals = self.rows.sum(cell_sums, k + 1, n_labels)
         self.total = float(cell_totals[..., 0].sum())
-        worths = objective.worths(cell_totals[..., 0].sum(axis=0))
-        self.game = Game(
-            components,
-            guess,
-            soft,
-            k,
-            k + bool(cell_totals[k, :, 0].any()),
-            n_labels,
-            None if objective == ACCURACY else tuple(worths.tolist()),
-        )
+        self.game = Game(components, guess, soft, k, k + bool(cell_totals[k, :, 0].any()), n_labels)
         self.recode: Recode | None = None
         self.n_columns = self.rows.n_features + 1
         self.n_weights = self.game.outputs * self.n_columns
@@ -189,8 +175,6 @@ class Oracle:
         self.column_size = self.rows.reduce(np.maximum, column_size)
         mean = cell_totals[..., 1:-1].sum(axis=(0, 1)) / self.total
         self.column_scale = self._column_scale(mean)
-        if self.game.worths is not None:
-            mean = worths @ cell_totals[..., 1:-1].sum(axis=0) / self.total
         self.metric = self._make_metric(metric, mean)
         if self.metric is not None:
             self.cells = [c._replace(vector=self.metric.gradient(c.vector)) for c in self.cells]
@@ -203,15 +187,11 @@ class Oracle:
         self.kappas = [mu * self.smoothness / scale if scale > 0 else 0.0 for scale in scales]
 
     def _make_metric(self, name: str, mean: FloatArray) -> Metric | None:
-        """Make the solver's coordinates, of rows as they weigh in the loss.
-
-        Whitening is for some hundreds of columns.
-        """
+        """Make the solver's coordinates; whitening is for some hundreds of columns."""
         if name == "none":
             return None
         whiten = name == "whitened" and len(mean) <= MOST_WHITENED
-        products = product_sums if whiten else square_sums
-        moments = self.rows.sum(products, self.game.worths) / self.total
+        moments = self.rows.sum(product_sums if whiten else square_sums) / self.total
         return Metric.of(moments, mean, self.column_size[:-1], self.total)
 
     def weights(self, v: FloatArray) -> FloatArray:
@@ -251,8 +231,7 @@ class Oracle:
 
         def product(V: FloatArray) -> FloatArray:
             W = V if self.metric is None else self.metric.weights(V.T).T
-            image = self.rows.sum(curvature_product, W, self.game.worths)
-            image = image / (hessian * self.total)
+            image = self.rows.sum(curvature_product, W) / (hessian * self.total)
             return image if self.metric is None else self.metric.gradient(image.T).T
 
         n = self.n_columns

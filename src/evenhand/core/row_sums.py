@@ -19,9 +19,6 @@ about. Of more than two groups the adversary guesses by a softmax, the first gro
 of a quantity such as age it guesses the value, by least squares. Several notions have an adversary
 and a gap each.
 
-Rows weigh the more in :math:`L_C` alone, the more a right answer of their label is worth by the
-objective (:mod:`evenhand.core.objectives`).
-
 Of more than two labels the classifier is a softmax with weights :math:`w_k` for each label, all in
 one vector. A notion then looks at one label c against the others: s is the log-odds
 :math:`\log\big(f_c / (1 - f_c)\big)`, f is :math:`f_c`, and y whether the label is c.
@@ -205,8 +202,6 @@ class Game(NamedTuple):
     groups: int
     n_groups_all: int
     labels: int = 2
-    worths: tuple[float, ...] | None = None
-    """Weights of the labels in the classification loss alone; None if all are 1."""
 
     @property
     def outputs(self) -> int:
@@ -217,8 +212,7 @@ class Game(NamedTuple):
 def sees_powers(game: Game) -> bool:
     """Whether the sums are those that engines may have a fused way for.
 
-    Two labels that weigh the same, two groups, adversaries that see powers of the score, and no soft
-    sums.
+    Two labels, two groups, adversaries that see powers of the score, and no soft sums.
     """
     degrees = {notion.degree for notion in game.notions}
     return (
@@ -227,7 +221,6 @@ def sees_powers(game: Game) -> bool:
         and not game.soft
         and len(degrees) == 1
         and None not in degrees
-        and game.worths is None
     )
 
 
@@ -245,33 +238,19 @@ class View(NamedTuple):
     cell: FloatArray
 
 
-def _worthy(block: Block, worths: Sequence[float] | None) -> FloatArray | None:
-    """Weight of each row times what its label is worth; None if all are 1."""
-    if worths is None:
-        return block.weight
-    own = like(np.asarray(worths), block.y)[block.cell % len(worths)]
-    return own if block.weight is None else own * block.weight
-
-
-def _two_labels(
-    block: Block, w: FloatArray, worths: Sequence[float] | None = None
-) -> tuple[Any, FloatArray, FloatArray, list[View]]:
+def _two_labels(block: Block, w: FloatArray) -> tuple[Any, FloatArray, FloatArray, list[View]]:
     """Loss, its residual, predictions, and the view of the second label."""
-    xp, weight = namespace(block.y), _worthy(block, worths)
+    xp = namespace(block.y)
     s = xp.maximum(scores_of(block.X, block.extra, w), LEAST_SCORE)
-    loss, f = _log_loss(s, block.y, weight)
+    loss, f = _log_loss(s, block.y, block.weight)
     residual = f - block.y
-    if weight is not None:
-        residual *= weight
+    if block.weight is not None:
+        residual *= block.weight
     return loss, residual[None], s > 0, [View(s, f, block.y, None, block.cell)]
 
 
 def _many_labels(
-    block: Block,
-    w: FloatArray,
-    labels: int,
-    favourable: Sequence[int],
-    worths: Sequence[float] | None,
+    block: Block, w: FloatArray, labels: int, favourable: Sequence[int]
 ) -> tuple[Any, FloatArray, FloatArray, list[View]]:
     """Softmax loss, its residuals, predictions, and a view of each label that is asked for."""
     xp = namespace(block.y)
@@ -282,10 +261,10 @@ def _many_labels(
     P = E / total
     member = _members(block.y, range(labels), S.dtype)
     row_loss = xp.log(total) - (S * member).sum(axis=0)
-    residual, weight = P - member, _worthy(block, worths)
-    if weight is not None:
-        residual *= weight
-    loss = row_loss.sum() if weight is None else weight @ row_loss
+    residual = P - member
+    if block.weight is not None:
+        residual *= block.weight
+    loss = row_loss.sum() if block.weight is None else block.weight @ row_loss
     views = []
     for c in favourable:
         others = S[[j for j in range(labels) if j != c]]
@@ -317,15 +296,13 @@ def row_sums(
         block = block._replace(
             y=label, weight=size if block.weight is None else size * block.weight
         )
-    notions, guess, _, groups, n_groups_all, labels, worths = game
-    worths = worths if recode is None else None  # a recoded row has its weight from there
+    notions, guess, _, groups, n_groups_all, labels = game
     z, weight, u = block.z, block.weight, like(u, block.y)
     favourable = sorted({notion.favourable for notion in notions})
     if labels == 2:
-        found = _two_labels(block, w, worths)
+        loss_c, residual_c, predicted, view_list = _two_labels(block, w)
     else:
-        found = _many_labels(block, w, labels, favourable, worths)
-    loss_c, residual_c, predicted, view_list = found
+        loss_c, residual_c, predicted, view_list = _many_labels(block, w, labels, favourable)
     views = dict(zip(favourable, view_list, strict=True))
 
     R, n_cells = [residual_c], 2 * groups
@@ -381,20 +358,14 @@ def row_sums(
     )
 
 
-def penalized_sums(
-    block: Block,
-    w: FloatArray,
-    slope: FloatArray,
-    n_cells: int,
-    worths: Sequence[float] | None = None,
-) -> FloatArray:
+def penalized_sums(block: Block, w: FloatArray, slope: FloatArray, n_cells: int) -> FloatArray:
     r"""Sum up the log-loss with a price per cell of the probabilities, for two labels.
 
     Of :math:`\sum \ell(s, y)` and :math:`\sum_c \alpha_c \sum_{i \in c} f_i`, f the probability:
     both values, the counts of cell × prediction at the cut 0, and both gradients.
     """
     xp = namespace(block.y)
-    loss, residual, predicted, (view,) = _two_labels(block, w, worths)
+    loss, residual, predicted, (view,) = _two_labels(block, w)
     priced = like(slope, block.y)[block.cell] * view.f
     priced = priced if block.weight is None else priced * block.weight
     residuals = xp.stack([residual[0], priced * (1 - view.f)])
@@ -469,18 +440,18 @@ def column_ends(block: Block) -> FloatArray:
     return namespace(block.y).asarray(ends, dtype=block.y.dtype)
 
 
-def square_sums(block: Block, worths: Sequence[float] | None = None) -> FloatArray:
+def square_sums(block: Block) -> FloatArray:
     """Weighted sum of the squares of each input."""
-    xp, weight = namespace(block.y), _worthy(block, worths)
-    one = weight if weight is not None else xp.ones_like(block.y)
+    xp = namespace(block.y)
+    one = block.weight if block.weight is not None else xp.ones_like(block.y)
     X = _in_float64(block.X)
     X = X.multiply(X) if issparse(X) else X**2
     return row_product(one[None], X.T)[0]
 
 
-def product_sums(block: Block, worths: Sequence[float] | None = None) -> FloatArray:
+def product_sums(block: Block) -> FloatArray:
     r"""Products of every two inputs, summed: :math:`X^\top \Omega X`."""
-    X, weight = _in_float64(block.X), _worthy(block, worths)
+    X, weight = _in_float64(block.X), block.weight
     if issparse(X):
         weighted = X if weight is None else X.multiply(weight[:, None]).tocsr()
         return (X.T @ weighted).toarray()
@@ -488,12 +459,10 @@ def product_sums(block: Block, worths: Sequence[float] | None = None) -> FloatAr
     return namespace(block.y).asarray(X.T @ weighted, dtype=block.y.dtype)
 
 
-def curvature_product(
-    block: Block, V: FloatArray, worths: Sequence[float] | None = None
-) -> FloatArray:
+def curvature_product(block: Block, V: FloatArray) -> FloatArray:
     r""":math:`\hat X^\top \Omega \hat X V` with the rows' weights in Ω."""
-    xp, weight = namespace(block.y), _worthy(block, worths)
+    xp = namespace(block.y)
     S = scores_of(block.X, block.extra, V)
-    if weight is not None:
-        S = weight[:, None] * S
+    if block.weight is not None:
+        S = block.weight[:, None] * S
     return xp.concatenate([row_product(S.T, block.X_t).T, (block.extra @ S)[None]])

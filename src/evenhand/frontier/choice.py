@@ -219,10 +219,10 @@ def answer(
 
     With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
     passes if its exact bound reaches τ. At the first failure it ends, and of those that
-    passed the most accurate, or the best by the frontier's objective, is taken. An error needs that a point passes whose ratio in the
-    population is below τ. The first such point in line is fixed before the held-out rows are seen,
-    no other passes unless it does, and it passes with probability δ at most: the number of tests
-    costs nothing.
+    passed the most accurate, or the best by another objective, is taken. An error needs that a
+    point passes whose ratio in the population is below τ. The first such point in line is fixed
+    before the held-out rows are seen, no other passes unless it does, and it passes with
+    probability δ at most: the number of tests costs nothing.
 
     Parameters
     ----------

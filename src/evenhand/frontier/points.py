@@ -112,6 +112,11 @@ class Frontier:
         return self.accuracy if self.objective == ACCURACY else self.objective.utility(self.counts)
 
     @property
+    def value(self) -> FloatArray:
+        """What the objective is at each point, as people read it."""
+        return self.accuracy if self.objective == ACCURACY else self.objective.value(self.counts)
+
+    @property
     def constant(self) -> float:
         """Utility of the same answer to everybody, the best one."""
         return self.objective.best_for_everybody(self.last.counts)[1]
@@ -152,7 +157,7 @@ class Frontier:
         name, sign = READ[self.comparison]
         columns |= {"accuracy": self.accuracy, name: sign * self.rate}
         if self.objective.name not in columns:
-            columns[self.objective.name] = self.objective.value(self.counts)
+            columns[self.objective.name] = self.value
         columns["below_constant"] = self.utility < self.constant
         for c in self.favourable:
             selected = RATES["selection_rate"].of_label(c, len(self.labels))

@@ -165,7 +165,7 @@ class Sweep(ABC):
         self.oracle, self.rows, self.notion = oracle, oracle.rows, oracle.notion
         self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
         self.limits, self.outputs = limits, oracle.game.outputs
-        self.groups, self.n_groups_all, self.labels = oracle.game[3:6]
+        self.groups, self.n_groups_all, self.labels = oracle.game[-3:]
         self.favourable = sorted({component.favourable for component in self.notion.components})
         self.shape = Shape(self.n_groups_all, self.labels, tuple(self.favourable))
         self.width = self.labels if self.outputs > 1 else self.n_groups_all if by_group else 1

@@ -172,7 +172,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     scaler_ : StandardScaler
         Standardises the columns.
     frontier_, point_, held_out_, answers_, guarantee_, trajectory_, target_
-    rate_, rate_bound_, accuracy_, value_, feasible_, converged_, n_iter_, n_features_in_, feature_names_in_
+    rate_, rate_bound_, accuracy_, value_, feasible_, converged_, n_iter_, n_features_in_
+    feature_names_in_
 
     Examples
     --------

@@ -408,9 +408,7 @@ class BoostedColumns:
         self.names += [f"scorers[{i}]" for i in range(len(self.scorers))]
         return columns
 
-    def directions(
-        self, rows: CodedRows, rate: AnyRate, objective: Objective
-    ) -> FloatArray | None:
+    def directions(self, rows: CodedRows, rate: AnyRate, objective: Objective) -> FloatArray | None:
         """Weights of the standardised columns, and intercepts, that are optimal for some rates.
 
         Of two labels whose groups are estimated; None of others.

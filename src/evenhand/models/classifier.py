@@ -564,7 +564,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                 )
             )
         elif not self.beats_constant_:
-            label, constant = fit.constant
+            label, _, constant = fit.constant
             text = fit.objective.text
             warn(
                 FairnessWarning(

@@ -170,11 +170,12 @@ class Fit:
         return self.frontier.objective
 
     @property
-    def constant(self) -> tuple[Any, float]:
-        """The label that is best as everybody's answer, and the objective's value of that."""
+    def constant(self) -> tuple[Any, float, float]:
+        """The label that is best as everybody's answer, its accuracy and the objective's value."""
         counts = self.frontier.last.counts if self.held_out is None else self.held_out.last
         label, _, value = self.objective.best_for_everybody(counts)
-        return self.labels.tolist()[label], value
+        rows = counts.sum(axis=(0, 2))
+        return self.labels.tolist()[label], float(rows[label] / rows.sum()), value
 
     def facing(self, target: Target) -> Fit:
         """Give the fit with the frontier that was found for a target, at whatever level."""
@@ -365,7 +366,6 @@ def make_oracle(rows: CodedRows, settings: Settings) -> Oracle:
         l2=method.l2,
         penalize_extra=noise,
         metric="none" if method.plain else method.metric,
-        objective=settings.objective_of(n_labels),
     )
 
 
@@ -438,7 +438,8 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 if t < method.max_iter:
                     trouble = InputWarning("diverged", leg=leg, iteration=t + 1)
             if settings.pools:
-                for source, weights in find_candidates(oracle, starts["optimum"]):
+                finer = settings.objective != "accuracy"
+                for source, weights in find_candidates(oracle, starts["optimum"], finer=finer):
                     trajectory.keep(oracle.weights(weights), source)
     except KeyboardInterrupt:
         if not len(trajectory):

@@ -234,9 +234,7 @@ def margin_of(confidence: float | None) -> float:
     return 0.0 if confidence is None else float(ndtri(confidence)) + CHOSEN
 
 
-def lower_gain(
-    counts: ArrayLike, margin: float, objective: Objective = ACCURACY
-) -> FloatArray:
+def lower_gain(counts: ArrayLike, margin: float, objective: Objective = ACCURACY) -> FloatArray:
     r"""Rows more that are right than by the same answer to everybody, less a margin for chance.
 
     .. math:: b - c - m \sqrt{b + c},
