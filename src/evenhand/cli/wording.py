@@ -68,7 +68,7 @@ def spell(parameter: Parameter) -> str:
     if value is ... or value is True:
         return OPTIONS[name]
     if name == "objective" and isinstance(value, dict):  # an option for each outcome
-        return " ".join(f"--{one.replace('_', '-')} {amount}" for one, amount in value.items())
+        return " ".join(f"--{one.replace('_', '-')} {amount:g}" for one, amount in value.items())
     return " ".join(f"{OPTIONS[name]} {shlex.quote(text)}" for text in _texts(name, value))
 
 

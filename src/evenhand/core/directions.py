@@ -80,9 +80,7 @@ def group_discriminant(oracle: Oracle, labels: tuple[int, ...]) -> FloatArray:
     )[0]
 
 
-def discriminants(
-    oracle: Oracle, optimum: FloatArray, finer: bool = False
-) -> Iterator[FloatArray]:
+def discriminants(oracle: Oracle, optimum: FloatArray, finer: bool = False) -> Iterator[FloatArray]:
     """Directions around the plane of the label's and the group's logistic regressions."""
     first, second = optimum, group_discriminant(oracle, label_sets(oracle)[0])
     size = np.linalg.norm(first[:-1])

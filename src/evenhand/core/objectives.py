@@ -184,9 +184,10 @@ def find_objective(objective: Any, n_labels: int) -> Objective:
         raise InputError("outcomes_of_two_labels", objective=told, n=n_labels, balanced=balanced)
     # What the right answer is worth over the wrong one, of the other label and the favourable one.
     other, good = gains[0, 0] - gains[0, 1], gains[1, 1] - gains[1, 0]
+    if max(other, good) <= 0:
+        raise InputError("equal_answers", objective=told)
     if min(other, good) <= 0:
         best = "the favourable answer" if good > 0 else "the other answer"
-        case = "equal_answers" if max(other, good) <= 0 else "best_for_everybody"
-        raise InputError(case, objective=told, best=best)
+        raise InputError("best_for_everybody", objective=told, best=best)
     (tn, fp), (fn, tp) = gains.tolist()
     return Objective("profit", ((tn, fp), (fn, tp)))

@@ -123,9 +123,10 @@ def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[n
 
     Not tested are points that are neither fairer in this sense nor more accurate than another, and
     points that keep less than two thirds of what the most accurate one gains over one answer to
-    everybody, or the best one by another objective, unless there are no others: a classifier that says yes to nearly everybody has the
-    surest rate, and a guarantee for it is worth nothing. Of the others at most a hundred are
-    tested, evenly spread: each test more is one more at which it may end.
+    everybody (or the best one by another objective), unless there are no others: a classifier that
+    says yes to nearly everybody has the surest rate, and a guarantee for it is worth nothing. Of
+    the others at most a hundred are tested, evenly spread: each test more is one more at which it
+    may end.
     """
     points = held_out.points
     if not len(points):

@@ -158,7 +158,7 @@ class Frontier:
         columns |= {"accuracy": self.accuracy, name: sign * self.rate}
         if self.objective.name not in columns:
             columns[self.objective.name] = self.value
-        columns["below_constant"] = self.utility < self.constant
+        columns["below_constant"] = self.utility < self.constant - 1e-12
         for c in self.favourable:
             selected = RATES["selection_rate"].of_label(c, len(self.labels))
             share = selected.per_group(self.counts[:, : len(self.groups)])

@@ -61,7 +61,7 @@ def nice_top(value: float) -> float:
 
 def _decimals(values: list[float], form: str = "g") -> int:
     """Count the decimals that round numbers have."""
-    return max(len(f"{v:{form}}".partition(".")[2].partition("e")[0]) for v in values)
+    return max(len(f"{v:{form}}".partition(".")[2]) for v in values)
 
 
 def _on_part(figures: dict[str, Any], key: str) -> tuple[float, float] | None:
@@ -117,7 +117,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     across, levels = ticks(x0, x1, 7), ticks(y0, y1, 5)
     digits = 1 if all(abs(10 * v - round(10 * v)) < 1e-9 for v in across) else 2
     per, unit = model["words"]["per"], model["words"]["unit"]
-    level_digits = _decimals([per * v for v in levels], ".6g")
+    level_digits = _decimals([per * v for v in levels], ".6g" if unit else ".12g")
     before = _on_part(model["plain"], model["fitted"])
     saved = model["points"][model["chosen"]] if model["chosen"] is not None else None
     return {
