@@ -30,13 +30,12 @@ from evenhand.core.rates import overall_accuracy
 
 __all__ = ["ACCURACY", "OUTCOMES", "Objective", "find_objective"]
 
-# What outcomes of a decision between two labels cost or earn: label, answer, and the sign of a
-# profit.
+# What outcomes of a decision between two labels cost or earn: label, answer, the sign of a profit.
 OUTCOMES = {
-    "cost_fp": (0, 1, -1.0),
-    "cost_fn": (1, 0, -1.0),
-    "profit_tp": (1, 1, 1.0),
-    "profit_tn": (0, 0, 1.0),
+    "cost_fp": (0, 1, -1.0, "a false positive"),
+    "cost_fn": (1, 0, -1.0, "a false negative"),
+    "profit_tp": (1, 1, 1.0, "a true positive"),
+    "profit_tn": (0, 0, 1.0, "a true negative"),
 }
 
 
@@ -177,7 +176,7 @@ def find_objective(objective: Any, n_labels: int) -> Objective:
         number = isinstance(amount, Real) and not isinstance(amount, bool)
         if not number or not isfinite(float(amount)):
             raise InputError("bad_outcome", outcome=Parameter("objective", {name: amount}))
-        y, answer, sign = OUTCOMES[name]
+        y, answer, sign, _ = OUTCOMES[name]
         gains[y, answer] = sign * float(amount)
     if n_labels > 2:
         balanced = Parameter("objective", "balanced_accuracy")

@@ -5,6 +5,8 @@ A point chosen on the data it was fitted to has a rate that is better there than
 margin of a confidence or by tests on held-out rows (:mod:`evenhand.statistics.bounds`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -21,15 +23,7 @@ from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
 from evenhand.frontier.points import Frontier, Point, point_of
 from evenhand.statistics.bounds import lower_gain, lower_value, margin_of, rows_factor
 
-__all__ = [
-    "Answers",
-    "Choice",
-    "Guarantee",
-    "answer",
-    "beats_constant",
-    "choice_of",
-    "guaranteed_choice",
-]
+__all__ = ["Answers", "Choice", "Guarantee", "answer", "beats_constant", "guaranteed_choice"]
 
 # How sure it must be that a point is right more often than the same answer to everybody.
 BEYOND_CHANCE = margin_of(0.9)
@@ -138,6 +132,15 @@ class Choice(NamedTuple):
     beats_constant: bool
     guarantee: Guarantee | None = None
 
+    @classmethod
+    def of(
+        cls, counts: FloatArray, objective: Objective, point: Point, rate: float, accuracy: float,
+        bound: float,
+    ) -> Choice:  # fmt: skip
+        """Make it of a point whose counts say what it is worth."""
+        value, beats = float(objective.value(counts)), beats_constant(counts, objective)
+        return cls(point, rate, accuracy, value, bound, beats)
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -184,7 +187,7 @@ class Answers:
             return self.last
         point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
         rate, accuracy, reach = float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i])
-        return choice_of(point, rate, accuracy, reach, self.counts[i], self.points.objective)
+        return Choice.of(self.counts[i], self.points.objective, point, rate, accuracy, reach)
 
     def find(self, tau: float) -> int | None:
         """Find the number of the answer to τ, else of the one nearest to it; None without any."""
@@ -258,7 +261,7 @@ def answer(
     counts = frontier.last.counts if held_out is None else held_out.last
     ratio = float(target.value(counts[: len(frontier.groups)]))
     accuracy = float(overall_accuracy(counts))
-    last = choice_of(frontier.last, ratio, accuracy, ratio, counts, frontier.objective)
+    last = Choice.of(counts, frontier.objective, frontier.last, ratio, accuracy, ratio)
     return Answers(
         points,
         index,
@@ -273,19 +276,6 @@ def answer(
 def beats_constant(counts: FloatArray, objective: Objective) -> bool:
     """Say whether a point is worth more than one answer to everybody, beyond chance."""
     return bool(lower_gain(counts, BEYOND_CHANCE, objective) > 0)
-
-
-def choice_of(
-    point: Point,
-    rate: float,
-    accuracy: float,
-    bound: float,
-    counts: FloatArray,
-    objective: Objective,
-) -> Choice:
-    """Make the record of a point whose counts say what it is worth."""
-    value, beats = float(objective.value(counts)), beats_constant(counts, objective)
-    return Choice(point, rate, accuracy, value, bound, beats)
 
 
 def _best_for_each(utility: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from evenhand._sklearn import ChecksParameters, Interval, StrOptions
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import READ, Target, find_target, moved
-from evenhand.frontier.choice import Choice, beats_constant, choice_of
+from evenhand.frontier.choice import Choice, beats_constant
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import best_mixture, check_linear
 from evenhand.frontier.points import point_of
@@ -718,7 +718,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         for model, i in zip(models, mixture.points, strict=True):
             point = point_of(points, i, bool(rates[i] >= level))
             figures = float(rates[i]), float(accuracies[i]), float(rates[i])
-            model._take(choice_of(point, *figures, counts[i], objective))
+            model._take(Choice.of(counts[i], objective, point, *figures))
         mean = np.tensordot(mixture.weights, counts[mixture.points], axes=1)
         return AveragedClassifier(
             models,

@@ -7,14 +7,6 @@ from typing import Any
 from evenhand.core.objectives import ACCURACY, OUTCOMES, Objective
 from evenhand.views.formats import NONE, grouped, listed, percent
 
-# What outcomes are called.
-OUTCOME_WORDS = {
-    "cost_fp": "a false positive",
-    "cost_fn": "a false negative",
-    "profit_tp": "a true positive",
-    "profit_tn": "a true negative",
-}
-
 
 def objective_words(objective: Objective) -> dict[str, Any]:
     """Give what the page's script and its sentences take.
@@ -36,9 +28,8 @@ def objective_words(objective: Objective) -> dict[str, Any]:
     return words
 
 
-def value_text(objective: Objective, value: float | None) -> str:
-    """Write a value as the page does: a share as a percentage."""
-    words = objective_words(objective)
+def value_text(words: dict[str, Any], value: float | None) -> str:
+    """Write a value as the page does, a share as a percentage, by its :func:`objective_words`."""
     if value is None:
         return NONE
     return grouped(words["per"] * value, words["digits"]) + str(words["unit"])
@@ -51,7 +42,7 @@ def heading(objective: Objective) -> str:
 
 def cell_text(objective: Objective, value: float) -> str:
     """Write a value in a table of the terminal: a share with four digits."""
-    return f"{value:.4f}" if objective.per == 1 else value_text(objective, value)
+    return f"{value:.4f}" if objective.per == 1 else value_text(objective_words(objective), value)
 
 
 def says(objective: Objective, value: float) -> str:
@@ -69,11 +60,10 @@ def objective_sentence(objective: Objective) -> str:
     if objective.name != "profit":
         return ""
     amounts = []
-    for outcome, (y, answer, _) in OUTCOMES.items():
+    for y, answer, _, outcome in OUTCOMES.values():
         gain = objective.gains[y][answer]
         if gain:
-            verb = "costs" if gain < 0 else "earns"
-            amounts.append(f"{OUTCOME_WORDS[outcome]} {verb} {abs(gain):,.6g}")
+            amounts.append(f"{outcome} {'costs' if gain < 0 else 'earns'} {abs(gain):,.6g}")
     return (
         f"What is maximised is the profit: {listed(amounts)}, positive being the favourable "
         "answer. It is shown per 1,000 decisions, in the unit of these numbers; a cost is negative."

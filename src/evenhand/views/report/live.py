@@ -10,15 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.core.targets import reaches
-from evenhand.views.formats import (
-    NONE,
-    fill_in,
-    fixed,
-    grouped,
-    percent,
-    points,
-    thousands,
-)
+from evenhand.views.formats import fill_in, fixed, percent, points, thousands
+from evenhand.views.objectives import value_text
 from evenhand.views.report.drawings import place, scaled
 from evenhand.views.report.figures import UNKNOWN
 from evenhand.views.targets import TARGET_WORDS, TargetWords, words_of
@@ -76,10 +69,7 @@ class _Screen:
         return fill_in(self.model["phrases"][name], self.model["words"] | values)
 
     def value(self, value: float | None) -> str:
-        words = self.model["words"]
-        if value is None:
-            return NONE
-        return grouped(words["per"] * value, words["digits"]) + str(words["unit"])
+        return value_text(self.model["words"], value)
 
     def own_words(self, k: int) -> TargetWords:
         own = self.model["spec"][k]["words"]

@@ -285,7 +285,7 @@ def _tiles(
     ]
     objective = objective_of(summary)
     if objective != ACCURACY:
-        shown = (value_text(objective, of["value"]) for of in (now, old))
+        shown = (value_text(model["words"], of["value"]) for of in (now, old))
         tiles.insert(1, tile(objective.words.capitalize(), *shown))
     for end, word in (("low", "lowest"), ("high", "highest")) if worst is not None else ():
         j = now["rates"][worst][end]
