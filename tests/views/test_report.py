@@ -402,7 +402,7 @@ def test_a_page_speaks_of_what_is_maximised():
     before = 1000 * (plain[0, 1] + 5 * plain[1, 0]) / plain.sum()
     assert f"The model costs {cost:,.1f} per 1,000 decisions on the test rows." in page.text
     assert f"Profit per 1,000 decisions {fixed(-cost, 1)} before: {fixed(-before, 1)}" in page.text
-    assert "Objective: What is maximised is the profit: a false positive costs 1" in page.text
+    assert "Maximised: the profit; a false positive costs 1" in page.text
     assert "accuracy against" not in page.text.lower()
     # Of 100 rows 75 are negative: a yes to all costs 750 of a thousand, a no to all 1,250.
     said = (

@@ -54,8 +54,8 @@ def objective_sentence(objective: Objective) -> str:
     """Say what is maximised, if it is not the accuracy."""
     if objective.name == "balanced_accuracy":
         return (
-            "What is maximised is the balanced accuracy: of the rows of each label the share "
-            "answered rightly, and of these shares the mean."
+            "the balanced accuracy: of the rows of each label the share answered rightly, and of "
+            "these shares the mean."
         )
     if objective.name != "profit":
         return ""
@@ -65,6 +65,6 @@ def objective_sentence(objective: Objective) -> str:
         if gain:
             amounts.append(f"{outcome} {'costs' if gain < 0 else 'earns'} {abs(gain):,.6g}")
     return (
-        f"What is maximised is the profit: {listed(amounts)}, positive being the favourable "
-        "answer. It is shown per 1,000 decisions, in the unit of these numbers; a cost is negative."
+        f"the profit; {listed(amounts)}, positive being the favourable answer. It is shown per "
+        "1,000 decisions, in the unit of these numbers; a cost is negative."
     )

@@ -199,7 +199,7 @@ def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
     if summary["group_use"]:
         screen.say(short(summary["group_use"], 400), "bold yellow")
     if objective_sentence(objective_of(summary)):
-        screen.say(objective_sentence(objective_of(summary)))
+        screen.say(f"maximised: {objective_sentence(objective_of(summary))}")
     for sentence in (weight_sentence(*weight_of(summary)), attribute_sentence(summary)):
         if sentence:
             screen.say(short(sentence.translate(NO_MARKS), 400), "yellow")

@@ -38,7 +38,7 @@ def test_costs_from_the_option_to_the_page(loans, command, monkeypatch):
     done = run(command, "loans.csv", *ASKED, *COSTS, *own, "-o", f"{command}.model")
     text = words(done.output)
     assert done.exit_code in (0, 2), text
-    sentence = "the profit: a false positive costs 1 and a false negative costs 5"
+    sentence = "the profit; a false positive costs 1 and a false negative costs 5"
     assert sentence in text
     assert "profit per 1,000" in text
     model = load_model(f"{command}.model").model
@@ -69,7 +69,7 @@ def test_balanced_accuracy_and_the_plain_model_at_its_best_cut(loans, monkeypatc
     monkeypatch.chdir(loans)
     options = ("--objective", "balanced_accuracy", "--exclude", "score", "-o", "b.model")
     text = words(run("train", "loans.csv", *ASKED, *options).output)
-    assert "What is maximised is the balanced accuracy: of the rows of each label" in text
+    assert "maximised: the balanced accuracy: of the rows of each label" in text
     assert "Best cut: the score threshold that is best on training rows." in text
     found = json.loads(run("frontier", "b.model", "--json").stdout)
     assert "epsilon" not in found["saved"]
