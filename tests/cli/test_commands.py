@@ -403,4 +403,4 @@ class TestTargets:
         summary = json.loads(run("pick", out, "--tau", "0.4", "-o", out, "--json").stdout)
         assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
         assert summary["verdict"]["population_of"] == "all"
-        assert (summary["reached"]["worth"] is None) or summary["reached"]["worth"]["accuracy"]
+        assert (summary["reached"]["strictest"] is None) or summary["reached"]["strictest"]["worth"]

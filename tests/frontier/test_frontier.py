@@ -193,7 +193,7 @@ def test_of_points_as_accurate_and_as_sure_the_higher_rate_is_kept():
     points = Points(
         iterate=np.array([0, 1]),
         cut=np.zeros((2, 1)),
-        accuracy=np.array([0.7, 0.7]),
+        utility=np.array([0.7, 0.7]),
         rate=np.array([0.8, 0.9]),
         sure=np.array([0.5, 0.5]),
         counts=np.zeros((2, 2, 2, 2)),

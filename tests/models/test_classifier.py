@@ -852,22 +852,22 @@ def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
     y = np.where(X[:, 0] > 1.8, y, 0)  # positives are rare, and most of them in one group
     model = fair(confidence=None, tau=0.1).fit(X, y, sensitive_features=z)
     assert not recwarn.list
-    with warns("worse_than_constant", label=0, share=float((y == 0).mean())):
+    with warns("worse_than_constant", label=0, constant="is right for 87.5%"):
         strict = model.at(0.97)
     assert strict.accuracy_ < (y == 0).mean()
     assert strict.point_.feasible  # the rate is reached
     assert (strict.beats_constant_, strict.feasible_) == (False, False)
     assert (model.beats_constant_, model.feasible_) == (True, True)
     # By brute force: the strictest answer that is better, of all that there are.
-    level, accuracy = model.answers_.worth()
+    level, choice = model.answers_.strictest()
     answers = model.answers_
     better = [t for t, c in zip(answers.reach, answers.counts, strict=True) if beats_constant(c)]
     assert level == np.floor(1000 * max(better)) / 1000
     best = model.at(level)
-    assert (best.feasible_, best.accuracy_) == (True, accuracy)
-    with warns("worse_than_constant", worth="strictest_worth") as caught:
+    assert (best.feasible_, best.accuracy_) == (True, choice.accuracy)
+    with warns("worse_than_constant", strictest="strictest_worth") as caught:
         strict.at(0.97)
-    assert f"that is clearly better is tau={level}, right for" in str(caught[0].message)
+    assert f"that is clearly better is tau={level}: it is right for" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert not model.at(level + 0.002).beats_constant_

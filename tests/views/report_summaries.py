@@ -6,6 +6,7 @@ import numpy as np
 from helpers import fair
 
 import evenhand
+from evenhand.core.objectives import find_objective
 from evenhand.frontier.held_out import count_points
 from evenhand.workflow.attributes import worst_attributes
 from evenhand.workflow.summary import target_of
@@ -81,7 +82,9 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             "rate": model.rate_,
             "bound": model.rate_bound_,
             "accuracy": model.accuracy_,
-            "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
+            "constant": dict(
+                zip(("label", "accuracy", "worth"), model.fitted_.constant, strict=True)
+            ),
             "where": model.fitted_.where,
             "guarantee": str(model.guarantee_) if model.guarantee_ else None,
         },
@@ -282,6 +285,21 @@ def by_difference(level=-0.1, **made):
     summary["reached"] |= {
         **{"feasible": True, "target_reached": True},
         **{"rate": saved["rate"], "bound": saved["rate"], "accuracy": saved["accuracy"]},
+    }
+    return summary
+
+
+def by_objective(amount=1.0, **made):
+    """Summary of a fit whose false positives cost an amount and false negatives five times that."""
+    summary = made_up(**made)
+    objective = find_objective({"cost_fp": amount, "cost_fn": 5 * amount}, 2)
+    summary["objective"] = asdict(objective)
+    for point in summary["points"]:
+        point["worth"] = float(objective.value(point["counts"]["train"]))
+    summary["saved"] = summary["points"][summary["chosen"]]
+    summary["reached"] |= {
+        "worth": summary["saved"]["worth"],
+        "constant": {"label": "label 1", "accuracy": 0.5, "worth": -amount / 2},
     }
     return summary
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from helpers import REGIMES, Page
-from report_summaries import adult_fit, by_difference, made_up, of_fit
+from report_summaries import adult_fit, by_difference, by_objective, made_up, of_fit
 from scipy.stats import binomtest
 
 import evenhand
@@ -390,6 +390,27 @@ def test_a_model_worse_than_one_answer_to_everybody_is_named():
         counts = [found, found]
         saved = {"accuracy": 0.7, "rate": 1.0, "reach": 1.0, "counts": {"test": counts}}
         text = Page(render(made_up() | {"chosen": None, "saved": saved})).text
+        assert (said in text) == worse
+
+
+def test_a_page_speaks_of_what_is_maximised():
+    summary = by_objective()
+    counts = np.array(summary["saved"]["counts"]["test"]).sum(axis=0)
+    page = Page(render(summary))
+    cost = 1000 * (counts[0, 1] + 5 * counts[1, 0]) / counts.sum()
+    plain = np.array(summary["plain"]["counts"]["test"]).sum(axis=0)
+    before = 1000 * (plain[0, 1] + 5 * plain[1, 0]) / plain.sum()
+    assert f"The model costs {cost:,.1f} per 1,000 decisions on the test rows." in page.text
+    assert f"Profit per 1,000 decisions {fixed(-cost, 1)} before: {fixed(-before, 1)}" in page.text
+    assert "Maximised: the profit; a false positive costs 1" in page.text
+    assert "accuracy against" not in page.text.lower()
+    # Of 100 rows 75 are negative: a yes to all costs 750 of a thousand, a no to all 1,250.
+    said = (
+        "decisions on the test rows, worse than the same answer to everybody: “label 1” costs 750.0"
+    )
+    for found, worse in (([[70, 5], [15, 10]], True), ([[20, 55], [3, 22]], False)):
+        saved = summary["saved"] | {"counts": {"test": [found, found]}}
+        text = Page(render(summary | {"chosen": None, "saved": saved})).text
         assert (said in text) == worse
 
 

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from report_summaries import by_attribute, by_difference, made_up
+from report_summaries import by_attribute, by_difference, by_objective, made_up
 
 from evenhand.views.report import render
 from evenhand.views.report.figures import page_data
@@ -96,6 +96,9 @@ SUMMARIES = {
     "held out": lambda: held_out(made_up(3, 2, 20, parts=("train", "held_out"))),
     "a difference": lambda: by_difference(-0.1),
     "attributes": by_attribute,
+    "costs": by_objective,
+    "large amounts": lambda: by_objective(31_415.9),
+    "small amounts": lambda: by_objective(0.00021),
     "hostile": lambda: made_up() | {"groups": [HOSTILE, "{target} $& \\1"]},
 }
 READ = """() => [
@@ -130,7 +133,7 @@ def test_the_page_computes_what_python_computes(visit, name, monkeypatch):
             for key, attributes in drawn:
                 for attribute, value in marks[key].items():
                     assert attributes[attribute] == value, (part, tau, key, attribute)
-            seen.add(texts["accuracy"] + texts["ratio"])
+            seen.add(texts["value"] + texts["ratio"])
             assert page.locator("#tau").get_attribute("aria-valuetext") == texts["spoken"]
     assert len(seen) > 5
 

@@ -20,7 +20,7 @@ from evenhand.core.errors import InputError, sentences
 ABOUT_FRONTIER = (
     *("favourable_answer", "title", "needs_group", "group_use", "asked", "tau", "comparison"),
     *("rate", "groups", "labels", "parts", "points", "chosen", "saved", "unlabelled"),
-    *("all_rows", "not_compared"),
+    *("all_rows", "not_compared", "objective"),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.core.errors import InputError
+from evenhand.core.errors import InputError, Parameter
 
 _FILE = typer.Argument(
     metavar="FILE", help="CSV or Parquet, also compressed; - reads standard input."
@@ -158,6 +158,25 @@ Notions = Annotated[
         show_default="statistical_parity",
     ),
 ]
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        help="What is maximised: accuracy, or balanced_accuracy, the mean of the labels' shares of "
+        "right answers.",
+        show_default="accuracy",
+    ),
+]
+
+
+def _outcome(what: str) -> Any:
+    """Make the option of what one of the four outcomes costs or earns."""
+    return Annotated[float | None, typer.Option(help=f"{what}; then the profit is maximised.")]
+
+
+CostFp = _outcome("Cost of a wrong favourable answer, in any unit")
+CostFn = _outcome("Cost of a favourable answer that is wrongly not given")
+ProfitTp = _outcome("Profit of a right favourable answer")
+ProfitTn = _outcome("Profit of a favourable answer that is rightly not given")
 TestFile = Annotated[str | None, typer.Option(help="A file to test on.")]
 TestSize = Annotated[
     float | None, typer.Option(help="Share of FILE held back as a test.", show_default="0.3")
@@ -287,6 +306,18 @@ def parse_targets(texts: list[str] | None, parse: Callable[[float], float]) -> A
     """Read one target, or one for each notion, from numbers or none."""
     found = [None if text == "none" else parse(float(text)) for text in texts or []]
     return found[0] if len(found) == 1 else found or None
+
+
+def parse_objective(objective: str | None, **outcomes: float | None) -> Any:
+    """Read what is maximised: a name, or what the outcomes cost and earn."""
+    given = {name: amount for name, amount in outcomes.items() if amount is not None}
+    if objective is not None and given:
+        raise InputError(
+            "two_objectives",
+            objective=Parameter("objective", objective),
+            outcomes=Parameter("objective", given),
+        )
+    return given or objective or "accuracy"
 
 
 def parse_bins(texts: list[str] | None) -> Any:

@@ -49,6 +49,11 @@ def train(
     tau: opt.Taus = None,
     epsilon: opt.Epsilons = None,
     notion: opt.Notions = None,
+    objective: opt.Objective = None,
+    cost_fp: opt.CostFp = None,
+    cost_fn: opt.CostFn = None,
+    profit_tp: opt.ProfitTp = None,
+    profit_tn: opt.ProfitTn = None,
     favourable: opt.Favourable = None,
     test: opt.TestFile = None,
     test_size: opt.TestSize = None,
@@ -104,6 +109,8 @@ def train(
         if (tau or epsilon) and taus is None and epsilons is None:
             about = {"tau": Parameter("tau"), "epsilon": Parameter("epsilon")}
             raise InputError("no_target", notion=" and ".join(notions), **about)
+        outcomes = {"cost_fp": cost_fp, "cost_fn": cost_fn}
+        outcomes |= {"profit_tp": profit_tp, "profit_tn": profit_tn}
         early: list[str] = []
 
         def show_early() -> None:
@@ -132,6 +139,7 @@ def train(
                 tau=taus,
                 epsilon=epsilons,
                 notion=notions[0] if len(notions) == 1 else notions,
+                objective=opt.parse_objective(objective, **outcomes),
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,
                 delta=delta,

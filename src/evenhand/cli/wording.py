@@ -10,7 +10,16 @@ from evenhand.core.errors import Message, Parameter
 NAMES = (
     *("attributes", "bins", "confidence", "delimiter", "delta", "demo", "encoding", "epsilon"),
     *("exclude", "favourable", "favourable_label", "group_cuts", "jobs", "keep_na", "label"),
-    *("min_group_size", "missing_groups", "na", "notion", "out", "person", "prediction"),
+    *(
+        "min_group_size",
+        "missing_groups",
+        "na",
+        "notion",
+        "objective",
+        "out",
+        "person",
+        "prediction",
+    ),
     *("privileged", "seed", "selection", "sensitive", "sensitive_inputs", "splits"),
     *("survey_weights", "tau", "test_size", "weight"),
 )
@@ -60,6 +69,8 @@ def spell(parameter: Parameter) -> str:
         return str(parameter)
     if value is ... or value is True:
         return OPTIONS[name]
+    if name == "objective" and isinstance(value, dict):  # an option for each outcome
+        return " ".join(f"--{one.replace('_', '-')} {amount:g}" for one, amount in value.items())
     return " ".join(f"{OPTIONS[name]} {shlex.quote(text)}" for text in _texts(name, value))
 
 

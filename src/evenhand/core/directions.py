@@ -35,6 +35,10 @@ from evenhand.core.updates import normal, power_schedule
 
 # Directions of a plane, and steps of the walk.
 N_DIRECTIONS, N_STEPS = 80, 60
+# So many times the directions where something else than accuracy is maximised: its best cuts are
+# off the middle of the scores, where a rate changes faster with the direction
+# (benchmarks/objectives.py).
+FINER = 4
 # The steps of a second walk if there are more groups, and how far its multipliers may go: a group
 # of 1 in 100 rows matters to a score that does not know the group only if its multiplier is in the
 # hundreds.
@@ -42,7 +46,7 @@ MANY_STEPS, MANY_REACH = 100, 100.0
 # A direction needs no more precision than this, nor more iterations.
 TOLERANCE, ITERATIONS = 1e-3, 50
 
-Source = Callable[[Oracle, FloatArray], Iterator[FloatArray]]
+Source = Callable[[Oracle, FloatArray, bool], Iterator[FloatArray]]
 
 
 def label_sets(oracle: Oracle) -> list[tuple[int, ...]]:
@@ -76,7 +80,7 @@ def group_discriminant(oracle: Oracle, labels: tuple[int, ...]) -> FloatArray:
     )[0]
 
 
-def discriminants(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
+def discriminants(oracle: Oracle, optimum: FloatArray, finer: bool = False) -> Iterator[FloatArray]:
     """Directions around the plane of the label's and the group's logistic regressions."""
     first, second = optimum, group_discriminant(oracle, label_sets(oracle)[0])
     size = np.linalg.norm(first[:-1])
@@ -86,11 +90,12 @@ def discriminants(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
     second = second - (first[:-1] @ second[:-1]) * first
     size = np.linalg.norm(second[:-1])
     if size > 0:
-        for angle in np.linspace(0, 2 * np.pi, N_DIRECTIONS, endpoint=False):
+        n = N_DIRECTIONS * (FINER if finer else 1)
+        for angle in np.linspace(0, 2 * np.pi, n, endpoint=False):
             yield np.cos(angle) * first + np.sin(angle) * second / size
 
 
-def rates(oracle: Oracle, optimum: FloatArray) -> Iterator[FloatArray]:
+def rates(oracle: Oracle, optimum: FloatArray, _: bool = False) -> Iterator[FloatArray]:
     """Walk the soft-rate path."""
     record = SOLVERS["soft_rate"]
     schedule = power_schedule(0.0, 0.0)
@@ -113,11 +118,16 @@ SOURCES: dict[str, Source] = {"discriminants": discriminants, "rates": rates}
 """Sources of candidates by name."""
 
 
-def find_candidates(oracle: Oracle, optimum: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """Weights that join a solver's iterates, with the name of what found each; two labels only."""
+def find_candidates(
+    oracle: Oracle, optimum: FloatArray, *, finer: bool = False
+) -> Iterator[tuple[str, FloatArray]]:
+    """Weights that join a solver's iterates, with the name of what found each; two labels only.
+
+    ``finer`` is for objectives other than the accuracy.
+    """
     if oracle.game.labels > 2:
         return
     plane = oracle.n_groups == 2 and len(label_sets(oracle)) == 1
     source = "discriminants" if plane else "rates"
-    for weights in SOURCES[source](oracle, optimum):
+    for weights in SOURCES[source](oracle, optimum, finer):
         yield source, weights

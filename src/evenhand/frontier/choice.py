@@ -5,6 +5,8 @@ A point chosen on the data it was fitted to has a rate that is better there than
 margin of a confidence or by tests on held-out rows (:mod:`evenhand.statistics.bounds`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import Objective
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import READ, Target
 from evenhand.frontier.held_out import HeldOut, candidates, order_of_tests
@@ -116,24 +119,35 @@ class Choice(NamedTuple):
     """A point with its figures on the rows it was chosen on.
 
     ``bound`` is what the ratio in the population reaches with the confidence that was asked for;
-    without one it is the rate itself. ``beats_constant`` says whether the point is right more often
-    than the same answer to everybody, beyond chance. ``guarantee`` is there if one was sought.
+    without one it is the rate itself. ``beats_constant`` says whether the point is worth more than
+    the same answer to everybody, beyond chance, by the objective, whose ``value`` is beside the
+    accuracy. ``guarantee`` is there if one was sought.
     """
 
     point: Point
     rate: float
     accuracy: float
+    value: float
     bound: float
     beats_constant: bool
     guarantee: Guarantee | None = None
+
+    @classmethod
+    def of(
+        cls, counts: FloatArray, objective: Objective, point: Point, rate: float, accuracy: float,
+        bound: float,
+    ) -> Choice:  # fmt: skip
+        """Make it of a point whose counts say what it is worth."""
+        value, beats = float(objective.value(counts)), beats_constant(counts, objective)
+        return cls(point, rate, accuracy, value, bound, beats)
 
 
 @dataclass(frozen=True)
 class Answers:
     r"""Which point answers which target: the choice for every τ, made at once.
 
-    Sorted by rising ``reach`` and falling accuracy: of the points that reach τ the first is the
-    most accurate. So a higher τ never has a more accurate answer.
+    Sorted by rising ``reach`` and falling utility: of the points that reach τ the first is the
+    most accurate, or the best by another objective. So a higher τ never has a better answer.
 
     Parameters
     ----------
@@ -164,7 +178,7 @@ class Answers:
         return len(self.index)
 
     def choose(self, tau: float) -> Choice:
-        """Choose the most accurate point that reaches τ.
+        """Choose the most accurate point that reaches τ, or the best by another objective.
 
         If none does, the one that comes nearest, with ``feasible=False``.
         """
@@ -173,7 +187,7 @@ class Answers:
             return self.last
         point = point_of(self.points, int(self.index[i]), bool(self.reach[i] >= tau))
         rate, accuracy, reach = float(self.rate[i]), float(self.accuracy[i]), float(self.reach[i])
-        return Choice(point, rate, accuracy, reach, beats_constant(self.counts[i]))
+        return Choice.of(self.counts[i], self.points.objective, point, rate, accuracy, reach)
 
     def find(self, tau: float) -> int | None:
         """Find the number of the answer to τ, else of the one nearest to it; None without any."""
@@ -181,19 +195,19 @@ class Answers:
             return None
         return min(int(np.searchsorted(self.reach, tau, side="left")), len(self) - 1)
 
-    def worth(self) -> tuple[float, float] | None:
-        """Find the strictest level whose answer beats one answer to everybody, and its accuracy.
+    def strictest(self) -> tuple[float, Choice] | None:
+        """Find the strictest level whose answer beats one answer to everybody, and that answer.
 
         The level is rounded to the looser side, to three digits; None if no answer does.
         """
         if not len(self):
             return None
-        better = np.flatnonzero(lower_gain(self.counts, BEYOND_CHANCE) > 0)
+        better = np.flatnonzero(lower_gain(self.counts, BEYOND_CHANCE, self.points.objective) > 0)
         if not len(better):
             return None
         level = floor(1000 * float(self.reach[better[-1]]) + 1e-9) / 1000
         loosest = 0.0 if self.points.comparison == "ratio" else -1.0
-        return (level, self.choose(level).accuracy) if level > loosest else None
+        return (level, self.choose(level)) if level > loosest else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per answer: the strictest target it answers, its accuracy and its rate.
@@ -204,6 +218,9 @@ class Answers:
         name, sign = READ[self.points.comparison]
         goal = {"rate": "tau", "difference": "epsilon"}.get(name, "allowed")
         columns = {goal: sign * self.reach, "accuracy": self.accuracy, name: sign * self.rate}
+        objective = self.points.objective
+        if objective.name not in columns:
+            columns[objective.name] = objective.value(self.counts)
         return pd.DataFrame(columns)
 
 
@@ -219,10 +236,10 @@ def answer(
 
     With ``certify``, the points in :func:`order_of_tests` are tested on the held-out rows: a point
     passes if its exact bound reaches τ. At the first failure it ends, and of those that
-    passed the most accurate is taken. An error needs that a point passes whose ratio in the
-    population is below τ. The first such point in line is fixed before the held-out rows are seen,
-    no other passes unless it does, and it passes with probability δ at most: the number of tests
-    costs nothing.
+    passed the most accurate, or the best by another objective, is taken. An error needs that a
+    point passes whose ratio in the population is below τ. The first such point in line is fixed
+    before the held-out rows are seen, no other passes unless it does, and it passes with
+    probability δ at most: the number of tests costs nothing.
 
     Parameters
     ----------
@@ -248,7 +265,7 @@ def answer(
         order, reach = order_of_tests(figures, target, certify), np.full(len(points), np.nan)
         bound = figures.bound[order]
         reach[order] = np.minimum.accumulate(bound)  # an undefined bound ends the tests
-    index = _best_for_each(figures.accuracy, reach, figures.rate)
+    index = _best_for_each(figures.utility, reach, figures.rate)
     if len(order) and order[0] not in index[-1:]:
         # Where no test is passed, the first in line is kept, and what is said is about it.
         index = np.append(index, order[0])
@@ -258,7 +275,7 @@ def answer(
     counts = frontier.last.counts if held_out is None else held_out.last
     ratio = float(target.value(counts[: len(frontier.groups)]))
     accuracy = float(overall_accuracy(counts))
-    last = Choice(frontier.last, ratio, accuracy, ratio, beats_constant(counts))
+    last = Choice.of(counts, frontier.objective, frontier.last, ratio, accuracy, ratio)
     return Answers(
         points,
         index,
@@ -270,17 +287,17 @@ def answer(
     )
 
 
-def beats_constant(counts: FloatArray) -> bool:
-    """Say whether a point is right more often than one answer to everybody, beyond chance."""
-    return bool(lower_gain(counts, BEYOND_CHANCE) > 0)
+def beats_constant(counts: FloatArray, objective: Objective) -> bool:
+    """Say whether a point is worth more than one answer to everybody, beyond chance."""
+    return bool(lower_gain(counts, BEYOND_CHANCE, objective) > 0)
 
 
-def _best_for_each(accuracy: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
-    """Points that no other beats in accuracy and reach, by rising reach; ties: the higher rate."""
+def _best_for_each(utility: FloatArray, reach: FloatArray, rate: FloatArray) -> NDArray[np.intp]:
+    """Points that no other beats in utility and reach, by rising reach; ties: the higher rate."""
     defined = np.flatnonzero(~np.isnan(reach))
     # Sums of fractional weights that are equal may differ in the last digits.
-    accuracy, level = np.round(accuracy[defined], 12), np.round(reach[defined], 12)
-    order = np.lexsort((-rate[defined], -level, -accuracy))
+    utility, level = np.round(utility[defined], 12), np.round(reach[defined], 12)
+    order = np.lexsort((-rate[defined], -level, -utility))
     best = np.maximum.accumulate(np.concatenate([[-np.inf], level[order]]))
     return defined[order[level[order] > best[:-1]]]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import maximum_filter1d
 
 from evenhand.core.arrays import FloatArray
@@ -32,7 +32,7 @@ class _Curve(NamedTuple):
     cut: FloatArray
     counts: FloatArray
     right: FloatArray
-    """Weight of its rows that are answered rightly."""
+    """Worth of its rows that are answered rightly."""
 
 
 def group_cuts(
@@ -41,6 +41,7 @@ def group_cuts(
     *,
     target: Target,
     eligible: Callable[[FloatArray], NDArray[np.bool_]],
+    worths: ArrayLike = (1.0, 1.0),
 ) -> tuple[FloatArray, FloatArray]:
     r"""Best cuts for each group, for many ratios of the groups' rates, and their counts.
 
@@ -62,6 +63,8 @@ def group_cuts(
         What the groups shall share.
     eligible : callable
         Whether counts, shape (n, 1, 2, 2), are admissible for a group.
+    worths : array-like of shape (2,), default=(1.0, 1.0)
+        What a right answer is worth for each label: then the best are not the most accurate ones.
 
     Returns
     -------
@@ -70,14 +73,15 @@ def group_cuts(
     """
     n_groups_all = len(groups) + (rest is not None)
     nothing = np.zeros((0, n_groups_all)), np.zeros((n_groups_all, 2, 2, 0))
-    curves = []
+    curves, (other, favourable) = [], np.asarray(worths)
     for cut, weights in groups:
         counts = np.moveaxis(weights, -1, 0)[:, None]
         good = eligible(counts)
         if not good.any():
             return nothing
         counts = counts[good]
-        curves.append(_Curve(cut[good], counts, counts[:, 0, 0, 0] + counts[:, 0, 1, 1]))
+        right = other * counts[:, 0, 0, 0] + favourable * counts[:, 0, 1, 1]
+        curves.append(_Curve(cut[good], counts, right))
     pairs = list(zip(target.rate.components, target.kinds, strict=True))
     chosen = [_windows(curves, rate, kind) for rate, kind in pairs]
     if len(pairs) > 1:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import ACCURACY
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Rows
 from evenhand.core.targets import READ, Target
@@ -67,6 +68,12 @@ class HeldOut:
     n_fitted: int
     bound_name: str = BOUND
 
+    @property
+    def utility(self) -> FloatArray:
+        """What points are chosen by: the objective's utility of each."""
+        objective = self.points.objective
+        return self.accuracy if objective == ACCURACY else objective.utility(self.counts)
+
     @classmethod
     def from_counts(
         cls,
@@ -116,9 +123,10 @@ def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[n
 
     Not tested are points that are neither fairer in this sense nor more accurate than another, and
     points that keep less than two thirds of what the most accurate one gains over one answer to
-    everybody, unless there are no others: a classifier that says yes to nearly everybody has the
-    surest rate, and a guarantee for it is worth nothing. Of the others at most a hundred are
-    tested, evenly spread: each test more is one more at which it may end.
+    everybody (or the best one by another objective), unless there are no others: a classifier that
+    says yes to nearly everybody has the surest rate, and a guarantee for it is worth nothing. Of
+    the others at most a hundred are tested, evenly spread: each test more is one more at which it
+    may end.
     """
     points = held_out.points
     if not len(points):
@@ -126,16 +134,15 @@ def order_of_tests(held_out: HeldOut, target: Target, delta: float) -> NDArray[n
     size = held_out.n_rows / held_out.n_fitted
     bound = BOUNDS[held_out.bound_name]
     expected = bound.expected(points.counts[:, : len(points.groups)] * size, target, delta)
-    order = np.lexsort((points.rate, -points.accuracy, -expected))
+    order = np.lexsort((points.rate, -points.utility, -expected))
     order = order[expected[order] > target.worst]  # NaN is not
-    labels = points.counts[0].sum(axis=(0, 2))
-    constant = labels.max() / labels.sum()
-    least = constant + bound.worth * max(float(points.accuracy.max()) - constant, 0.0)
-    useful = (points.accuracy[order] > constant) & (points.accuracy[order] >= least)
+    utility, constant = points.utility, points.constant
+    least = constant + bound.worth * max(float(utility.max()) - constant, 0.0)
+    useful = (utility[order] > constant) & (utility[order] >= least)
     order = order[useful] if useful.any() else order
-    accuracy = points.accuracy[order]
-    best = np.maximum.accumulate(np.append(-np.inf, accuracy))[:-1]
-    return bound.spread(order[accuracy > best], len(points.groups))
+    utility = utility[order]
+    best = np.maximum.accumulate(np.append(-np.inf, utility))[:-1]
+    return bound.spread(order[utility > best], len(points.groups))
 
 
 def candidates(frontier: Frontier) -> Frontier:

@@ -29,6 +29,7 @@ from scipy.optimize import linprog
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.errors import InputError
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.targets import Target
 
@@ -138,16 +139,19 @@ class Mixture(NamedTuple):
     accuracy: float
 
 
-def best_mixture(counts: FloatArray, n_groups: int, target: Target) -> Mixture | None:
+def best_mixture(
+    counts: FloatArray, n_groups: int, target: Target, objective: Objective = ACCURACY
+) -> Mixture | None:
     """Mix points for τ by their counts; the first ``n_groups`` groups are compared.
 
-    None if no mixture reaches τ. Points without a rate are left out.
+    With another objective its utility takes the place of accuracy. None if no mixture reaches τ.
+    Points without a rate are left out.
     """
     spare = to_spare(counts[:, :n_groups], target)
     usable = np.flatnonzero(np.isfinite(spare).all(axis=1))
     if not len(usable):
         return None
-    right = overall_accuracy(counts)
+    right = objective.utility(counts)
     q = mix(right[usable], spare[usable])
     if q is None:
         return None

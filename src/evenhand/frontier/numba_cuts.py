@@ -79,20 +79,20 @@ def _mark_bins(
     mass: Any, above: Any, total: Any, whole: float, rates: Any, bars: Any, caution: float,
     marked: Any,
 ) -> None:  # fmt: skip
-    """Mark the bins that may have a candidate, from bounds on accuracy and value within each.
+    """Mark the bins that may have a candidate, from bounds on utility and value within each.
 
     ``above`` is the weight of the cells above each bin, ``total`` in all.
     """
-    compared, tops, bottoms, _, differs, scales, shifts, worst = rates
+    compared, tops, bottoms, _, differs, scales, shifts, worst, worths = rates
     ratios = worst == 0
     n_bins, n_cells, last = mass.shape[0], mass.shape[1], bars.shape[1] - 1
     slack, right = SLACK * whole, 0.0
     for c in range(0, n_cells, 2):
-        right += total[c]  # of no positive answer
+        right += worths[0] * total[c]  # of no positive answer
     for b in range(n_bins):
         gain, loss = 0.0, 0.0
         for c in range(0, n_cells, 2):
-            gain, loss = gain + mass[b, c + 1], loss + mass[b, c]
+            gain, loss = gain + worths[1] * mass[b, c + 1], loss + worths[0] * mass[b, c]
         best = right + gain + slack
         right += gain - loss
         if not gain + loss or best <= min(bars[0, last], bars[1, last]) * whole:
@@ -179,12 +179,12 @@ def _walk(
     ``bin_of`` is the bin of each row, ``above`` the cells' weight above each bin and ``below`` the
     next score below it. ``rates`` say of how many groups they are, which of label × answer each
     counts, whether it is an error and whether its difference counts, what its value is multiplied
-    by and what is added then, and the worst value. Returns how many cuts were noted, the first in
-    ``room``, with each cell's weight above them, the second. Values are as in
-    :class:`evenhand.core.targets.Target`. With ``prune``, cuts that others of these beat are left
-    out, and the bars are raised for the next iterates.
+    by and what is added then, the worst value, and what a right answer of each label is worth.
+    Returns how many cuts were noted, the first in ``room``, with each cell's weight above them, the
+    second. Values are as in :class:`evenhand.core.targets.Target`. With ``prune``, cuts that others
+    of these beat are left out, and the bars are raised for the next iterates.
     """
-    compared, tops, bottoms, errors, differs, scales, shifts, lowest = rates
+    compared, tops, bottoms, errors, differs, scales, shifts, lowest, worths = rates
     # A and B are numerators and denominators of the rates of each group.
     cuts, counts, merit, bins, best, up, A, B, own = room
     ratios = lowest == 0
@@ -196,7 +196,7 @@ def _walk(
             right = 0.0
             for c in range(n_cells):
                 up[c] = above[bin_of[i], c]
-                right += up[c] if c % 2 else total[c] - up[c]
+                right += worths[c % 2] * (up[c] if c % 2 else total[c] - up[c])
             for k in range(n_rates):
                 for g in range(n_cells // 2):
                     A[k, g], B[k, g] = 0.0, 0.0
@@ -207,7 +207,7 @@ def _walk(
         w = weight[i] if len(weight) else 1.0
         j, y = cell[i] >> 1, cell[i] & 1
         up[np.uintp(cell[i])] += w
-        right += w if y else -w
+        right += worths[1] * w if y else -worths[0] * w
         for k in range(n_rates):
             A[k, j] += _counted(tops, k, y, -w, w)
             B[k, j] += _counted(bottoms, k, y, -w, w)
@@ -290,8 +290,8 @@ def _walk(
     return noted
 
 
-def _arrays_of(target: Target, groups: int) -> tuple[Any, ...]:
-    """Describe a target, of so many groups, to the compiled loops."""
+def _arrays_of(target: Target, groups: int, worths: FloatArray) -> tuple[Any, ...]:
+    """Describe a target, of so many groups, and the objective to the compiled loops."""
     parts, shares = target.rate.components, np.array(target.rate.shares)
     tops, bottoms = (
         np.array([[(i // 2, i % 2) in cells for i in range(4)] for cells in sides], float)
@@ -300,7 +300,7 @@ def _arrays_of(target: Target, groups: int) -> tuple[Any, ...]:
     errors = np.array([part.is_error for part in parts])
     differs = np.array([kind == "difference" for kind in target.kinds])
     shifts = np.array(target.offsets) / shares
-    return groups, tops, bottoms, errors, differs, 1 / shares, shifts, target.worst
+    return groups, tops, bottoms, errors, differs, 1 / shares, shifts, target.worst, worths
 
 
 class CutFinder:
@@ -309,9 +309,8 @@ class CutFinder:
     Rows are put into bins; a bin is sorted only if it may have a candidate.
 
     ``cell``, group × label, and ``weight`` are of the rows. For each of the ``targets`` cuts are
-    sought by themselves. ``groups`` are compared, of
-    ``n_groups_all`` with the rest. Every group must have at least ``min_share`` of positives and of
-    negatives.
+    sought by themselves. ``groups`` are compared, of ``n_groups_all`` with the rest. Every group
+    must have at least ``min_share`` of positives and of negatives.
     """
 
     def __init__(
@@ -324,12 +323,13 @@ class CutFinder:
         n_groups_all: int,
         cautions: Sequence[float],
         min_share: float,
+        worths: FloatArray,
         n_edges: int,
     ) -> None:
         n, n_cells = len(cell), 2 * n_groups_all
         self.cell, self.weight = cell, np.zeros(0) if weight is None else weight
         self.min_share = min_share
-        arrays = [_arrays_of(target, groups) for target in targets]
+        arrays = [_arrays_of(target, groups, worths) for target in targets]
         self.targets = list(zip(arrays, cautions, strict=True))
         # Only an eligible cut beats others, and of eligibility only the shares are checked here.
         self.prune = not any(one.better_than_chance for one in notion.components)
@@ -351,7 +351,7 @@ class CutFinder:
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Cuts in gaps between scores wider than ``gap``; each cell's weight below and above them.
 
-        ``bars`` are for each target accuracies in bins of its value and of the value less the
+        ``bars`` are for each target utilities in bins of its value and of the value less the
         caution; a candidate exceeds one of the two. Candidates raise them, so calls follow one
         another.
         """

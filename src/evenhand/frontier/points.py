@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.rates import RATES
 from evenhand.core.targets import READ
 
@@ -43,7 +44,8 @@ class Point(NamedTuple):
 class Frontier:
     """The (iterate, cut) pairs worth choosing, with their figures on the data they were found on.
 
-    Sorted by rising rate and falling accuracy. Empty if no point was eligible.
+    Sorted by rising rate and falling utility, which is the accuracy unless another objective is
+    maximised. Empty if no point was eligible.
 
     Parameters
     ----------
@@ -71,15 +73,17 @@ class Frontier:
         How groups are compared (:attr:`evenhand.core.targets.Target.comparison`).
     complete : bool
         False if the sweep was interrupted; its points are then the best so far.
+    objective : Objective
+        What is maximised.
     n_sure : int
-        How many points, from the first, no other beats in accuracy and in its rate less a margin
+        How many points, from the first, no other beats in utility and in its rate less a margin
         for chance. The others have higher rates, which may be chance.
     sources : sequence of str, default=()
         What found each iterate, by its number.
     conservative : Frontier, optional
-        Every point that no other beats in accuracy and in its rate less the margin: also those that
-        others beat in accuracy and in the rate itself, which have more positives and so a surer
-        rate. Sorted by falling accuracy.
+        Every point that no other beats in utility and in its rate less the margin: also those that
+        others beat in utility and in the rate itself, which have more positives and so a surer
+        rate. Sorted by falling utility.
     """
 
     iterate: NDArray[np.intp]
@@ -97,15 +101,25 @@ class Frontier:
     n_sure: int = 0
     sources: Sequence[str] = ()
     conservative: Frontier | None = None
+    objective: Objective = ACCURACY
 
     def __len__(self) -> int:
         return len(self.rate)
 
     @property
+    def utility(self) -> FloatArray:
+        """What points are chosen by: the objective's utility of each."""
+        return self.accuracy if self.objective == ACCURACY else self.objective.utility(self.counts)
+
+    @property
+    def value(self) -> FloatArray:
+        """What the objective is at each point, as people read it."""
+        return self.accuracy if self.objective == ACCURACY else self.objective.value(self.counts)
+
+    @property
     def constant(self) -> float:
-        """Accuracy of the same answer to everybody, the commonest label's."""
-        labels = self.last.counts.sum(axis=(0, 2))
-        return float(labels.max() / labels.sum())
+        """Utility of the same answer to everybody, the best one."""
+        return self.objective.best_for_everybody(self.last.counts)[1]
 
     def take(self, index: NDArray[np.intp]) -> Frontier:
         """Give some of the points, by their numbers."""
@@ -113,9 +127,9 @@ class Frontier:
         return replace(self, **columns, n_sure=0, conservative=None)
 
     def select(self, level: float) -> Point:
-        """Choose the most accurate point whose value, ``rate``, is at least ``level``.
+        """Choose the point of the highest utility whose value, ``rate``, is at least ``level``.
 
-        Equal accuracy: the higher rate, then the earlier iterate, then the larger cut. If no point
+        Equal utility: the higher rate, then the earlier iterate, then the larger cut. If no point
         reaches ``level``, the one of the highest rate, or the last iterate if none is eligible,
         both with ``feasible=False``.
         """
@@ -130,7 +144,7 @@ class Frontier:
         ``rate`` is the ratio; in its place, ``difference`` is the largest difference of the groups'
         rates, or ``shortfall`` what misses of mixed targets, both the smaller the fairer.
         ``source`` says what found it; ``below_constant``, that the same answer to everybody would
-        be right more often.
+        be right more often, or worth more by the objective, whose value has a column of its name.
         """
         columns: dict[str, Any] = {"iterate": self.iterate}
         if self.sources:
@@ -142,7 +156,9 @@ class Frontier:
             columns |= {f"cut[{name}]": c for name, c in zip(named, self.cut.T, strict=False)}
         name, sign = READ[self.comparison]
         columns |= {"accuracy": self.accuracy, name: sign * self.rate}
-        columns["below_constant"] = self.accuracy < self.constant
+        if self.objective.name not in columns:
+            columns[self.objective.name] = self.value
+        columns["below_constant"] = self.utility < self.constant - 1e-12
         for c in self.favourable:
             selected = RATES["selection_rate"].of_label(c, len(self.labels))
             share = selected.per_group(self.counts[:, : len(self.groups)])
@@ -158,7 +174,7 @@ class Points(NamedTuple):
 
     iterate: NDArray[np.intp]
     cut: FloatArray
-    accuracy: FloatArray
+    utility: FloatArray
     rate: FloatArray
     sure: FloatArray
     counts: FloatArray
@@ -170,39 +186,37 @@ class Points(NamedTuple):
         return Points(*map(np.concatenate, zip(self, *others, strict=True)))
 
     def pareto(self, by: str) -> Points:
-        """Keep the points no other beats in accuracy and in the column ``by``.
+        """Keep the points no other beats in utility and in the column ``by``.
 
         Ties are broken as in :meth:`Frontier.select`.
         """
         # One quick sort leaves few points for the slow ones.
         merit = getattr(self, by)
         order = np.argsort(merit)
-        accuracy = self.accuracy[order]
-        best = np.maximum.accumulate(accuracy[::-1])[::-1]
-        few = self.take(order[accuracy >= best - 1e-12])
+        utility = self.utility[order]
+        best = np.maximum.accumulate(utility[::-1])[::-1]
+        few = self.take(order[utility >= best - 1e-12])
         # Sums of fractional weights that are equal may differ in the last digits.
-        accuracy, merit, rate = (
-            np.round(v, 12) for v in (few.accuracy, getattr(few, by), few.rate)
-        )
-        order = np.lexsort((*-few.cut.T, few.iterate, -rate, -merit, -accuracy))
+        utility, merit, rate = (np.round(v, 12) for v in (few.utility, getattr(few, by), few.rate))
+        order = np.lexsort((*-few.cut.T, few.iterate, -rate, -merit, -utility))
         best = np.maximum.accumulate(np.concatenate([[-np.inf], merit[order]]))
         return few.take(order[merit[order] > best[:-1]])
 
-    def accuracy_by(self, by: str, worst: float) -> FloatArray:
-        """Best accuracy among the points of a Pareto set from a bin's upper edge on.
+    def utility_by(self, by: str, worst: float) -> FloatArray:
+        """Best utility among the points of a Pareto set from a bin's upper edge on.
 
         The first bin begins at the ``worst`` value.
         """
         edges = worst + np.arange(1, RATE_BINS + 2) / RATE_BINS
-        return np.append(self.accuracy, -np.inf)[np.searchsorted(getattr(self, by), edges)]
+        return np.append(self.utility, -np.inf)[np.searchsorted(getattr(self, by), edges)]
 
     def beats(self, by: str, to_beat: FloatArray, worst: float) -> NDArray[np.bool_]:
-        """Which points are more accurate than :meth:`accuracy_by` of others says for their bin."""
+        """Which points have more utility than :meth:`utility_by` of others says for their bin."""
         merit = getattr(self, by)
         above = merit - worst
         bins = (np.where(above >= 0, above, 0.0) * RATE_BINS).astype(np.intp)
         # An undefined value fails the comparison.
-        return (self.accuracy > to_beat[bins]) & (merit == merit)
+        return (self.utility > to_beat[bins]) & (merit == merit)
 
 
 def point_of(points: Any, i: int, feasible: bool, sources: Sequence[str] = ()) -> Point:

@@ -11,7 +11,8 @@ A point is therefore kept only if no other is as accurate and as *surely* fair: 
 less :math:`\sqrt{2 \ln m}` standard errors, which is by how much the best of m looks better than it
 is. Where no such point reaches a rate, the points of still higher rates follow, chance or not.
 Differences, and targets that mix them with ratios, are compared as they are. Along the frontier the
-rate rises and the accuracy falls, always.
+rate rises and the accuracy falls, always. Accuracy is what is maximised unless another objective is
+given (:mod:`evenhand.core.objectives`), whose utility then takes its place.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.oracle import Oracle
+from evenhand.core.rates import overall_accuracy
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block
 from evenhand.core.targets import Target
@@ -96,6 +99,7 @@ def sweep_targets(
     groups: Sequence[Any] = (0, 1),
     labels: Sequence[Any] = (0, 1),
     sources: Sequence[str] = (),
+    objective: Objective = ACCURACY,
     limits: Limits = LIMITS,
 ) -> list[Frontier]:
     """Frontiers of the iterates on the oracle's data, one for each target.
@@ -121,6 +125,8 @@ def sweep_targets(
         Names of the labels.
     sources : sequence of str, default=()
         What found each iterate.
+    objective : Objective
+        What is maximised.
     limits : Limits
         Up to how many rows every cut is tried, and from how many on that is compiled.
     """
@@ -132,7 +138,7 @@ def sweep_targets(
         strategy = ZeroCut
     elif oracle.rows.n_samples <= exact_rows:
         strategy = ExactCuts
-    search = strategy(oracle, iterates, targets, by_group, min_share, limits)
+    search = strategy(oracle, iterates, targets, by_group, min_share, limits, objective)
     complete = search.run()
     about = {"groups": list(groups), "labels": list(labels), "sources": tuple(sources)}
     return [search.frontier(k, complete=complete, **about) for k in range(len(targets))]
@@ -142,7 +148,7 @@ class Sweep(ABC):
     """The one loop: points of a few iterates at a time; the best so far are kept.
 
     Parameters are as in :func:`sweep_targets`; a strategy says which cuts there are. For each
-    target points are compared by accuracy and by each of the columns ``merits`` of :class:`Points`.
+    target points are compared by utility and by each of the columns ``merits`` of :class:`Points`.
     """
 
     merits: tuple[str, ...] = ("sure", "rate")
@@ -156,8 +162,9 @@ class Sweep(ABC):
         by_group: bool,
         min_share: float,
         limits: Limits,
+        objective: Objective,
     ) -> None:
-        self.targets = targets
+        self.targets, self.objective = targets, objective
         self.oracle, self.rows, self.notion = oracle, oracle.rows, oracle.notion
         self.iterates, self.by_group, self.min_share = iterates, by_group, min_share
         self.limits, self.outputs = limits, oracle.game.outputs
@@ -166,6 +173,8 @@ class Sweep(ABC):
         self.shape = Shape(self.n_groups_all, self.labels, tuple(self.favourable))
         self.width = self.labels if self.outputs > 1 else self.n_groups_all if by_group else 1
         at_zero = self.rows.sum(zero_counts, self.weights([-1]), self.shape)
+        totals = at_zero[0].reshape(self.n_groups_all, self.labels, self.labels).sum(axis=(0, 2))
+        self.worths = objective.worths(totals)
         number = np.array([len(iterates) - 1])
         zero = np.zeros((1, self.width))
         self.last = [self.points(number, zero, at_zero[0], target) for target in targets]
@@ -187,14 +196,15 @@ class Sweep(ABC):
     ) -> Points:
         """Points of some iterates, from their cuts and the counts of each."""
         counts = counts.reshape(self.n_groups_all, self.labels, self.labels, len(cuts))
-        accuracy, counts = self.accuracy(counts), np.moveaxis(counts, -1, 0)
+        utility, counts = self.utility(counts), np.moveaxis(counts, -1, 0)
         rate = target.value(counts[:, : self.groups])
-        return Points(iterate, cuts.reshape(len(cuts), self.width), accuracy, rate, rate, counts)
+        return Points(iterate, cuts.reshape(len(cuts), self.width), utility, rate, rate, counts)
 
-    def accuracy(self, counts: FloatArray) -> FloatArray:
-        """Accuracy of cuts, whose counts have the cuts last."""
+    def utility(self, counts: FloatArray) -> FloatArray:
+        """Give the utility of cuts by the objective; their counts have the cuts last."""
         # counts are read along contiguous memory; what is moved to the front is a view
-        right = np.sum([counts[:, y, y].sum(axis=0) for y in range(self.labels)], axis=0)
+        worths = enumerate(self.worths)
+        right = np.sum([worth * counts[:, y, y].sum(axis=0) for y, worth in worths], axis=0)
         return np.asarray(right / counts.sum(axis=(0, 1, 2)))
 
     def eligible(self, points: Points) -> Points:
@@ -207,7 +217,7 @@ class Sweep(ABC):
             with cores.without_blas():
                 for numbers in self.order():
                     to_beat = [
-                        {by: found.accuracy_by(by, target.worst) for by, found in best.items()}
+                        {by: found.utility_by(by, target.worst) for by, found in best.items()}
                         for target, best in zip(self.targets, self.best, strict=True)
                     ]
                     for k, points in enumerate(self.candidates(numbers, to_beat)):
@@ -242,19 +252,22 @@ class Sweep(ABC):
         conservative = self.best[k].get("sure", by_rate)
         chosen = conservative.pareto("rate")
         highest = chosen.rate.max(initial=-np.inf)
-        # A point that is less accurate than one of a higher rate answers no target.
+        # A point of less utility than one of a higher rate answers no target.
         chosen = chosen.join([by_rate.take(by_rate.rate > highest + 1e-12)]).pareto("rate")
         about |= {"favourable": self.favourable, "rate_name": target.name}
-        about |= {"comparison": target.comparison}
+        about |= {"comparison": target.comparison, "objective": self.objective}
         if self.width == 1:
             at_zero, chosen, conservative = (
                 points._replace(cut=points.cut[:, 0]) for points in (at_zero, chosen, conservative)
             )
-        last = point_of(at_zero, 0, False, about["sources"])
-        chosen_frontier, conservative_frontier = (
-            Frontier(p.iterate, p.cut, p.accuracy, p.rate, p.counts, last=last, **about)
-            for p in (chosen, conservative)
-        )
+
+        def record(p: Points, last: Any) -> Frontier:
+            own = self.objective == ACCURACY
+            accuracy = p.utility if own else overall_accuracy(p.counts)
+            return Frontier(p.iterate, p.cut, accuracy, p.rate, p.counts, last=last, **about)
+
+        last = point_of(record(at_zero, None), 0, False)
+        chosen_frontier, conservative_frontier = record(chosen, last), record(conservative, last)
         n_sure = int(np.count_nonzero(chosen.rate <= highest + 1e-12))
         return replace(chosen_frontier, n_sure=n_sure, conservative=conservative_frontier)
 
@@ -278,7 +291,7 @@ class ManyCuts(Sweep):
 
     ``sources(numbers)`` has one for each of some iterates. ``cuts(source, gap, bars)`` gives for
     each target cuts between scores further apart than ``gap``, and the counts of each; ``bars`` are
-    each target's accuracies to beat, in bins of its value and of the value less its margin.
+    each target's utilities to beat, in bins of its value and of the value less its margin.
     """
 
     n_cuts = N_CUTS
@@ -365,7 +378,7 @@ class ManyCuts(Sweep):
         # What is undefined among some may be defined among all.
         rate, sure = (np.where(np.isnan(v), target.worst + 1.0, v) for v in (rate, sure))
         none = np.zeros(len(rate), np.intp)
-        points = Points(none, none, self.accuracy(counts), rate, sure, apart)
+        points = Points(none, none, self.utility(counts), rate, sure, apart)
         return np.logical_or.reduce([points.beats(by, bars[by], target.worst) for by in bars])
 
     def with_group_cuts(self, cuts: FloatArray, counts: FloatArray, curves: Any) -> Cuts:
@@ -376,6 +389,7 @@ class ManyCuts(Sweep):
         apart, apart_counts = group_cuts(
             *curves,
             target=self.targets[0],
+            worths=self.worths,
             eligible=lambda counts: self.notion.eligible(counts, self.min_share),
         )
         alike = np.repeat(cuts[:, None], self.n_groups_all, axis=1)
@@ -441,7 +455,7 @@ def _compiled_version(sweep: ExactCuts) -> Callable[..., list[Cuts]] | None:
     from evenhand.frontier.numba_cuts import CutFinder
 
     cautions = [sweep.caution_of(target) for target in sweep.targets]
-    about = sweep.groups, sweep.n_groups_all, cautions, sweep.min_share
+    about = sweep.groups, sweep.n_groups_all, cautions, sweep.min_share, sweep.worths
     return CutFinder(sweep.cell, sweep.weight, sweep.notion, sweep.targets, *about, RATE_BINS + 1)
 
 

@@ -15,7 +15,7 @@ are set aside before any model is fitted, and :class:`BoostedColumns` is made an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
@@ -140,7 +140,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     group_cuts : bool, default=False
         Attribute-aware: the group is an input of the label's model, ``predict`` needs it, and each
         group has its own cut; nothing estimates the group then. Two labels only.
-    attributes
+    attributes, objective
     bins : int or list of float, optional
         The sensitive attribute is a number, such as age. Rates are compared between bins, as many
         of equal size or those between the values given, and each bin has its probability column.
@@ -172,7 +172,8 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     scaler_ : StandardScaler
         Standardises the columns.
     frontier_, point_, held_out_, answers_, guarantee_, trajectory_, target_
-    rate_, rate_bound_, accuracy_, feasible_, converged_, n_iter_, n_features_in_, feature_names_in_
+    rate_, rate_bound_, accuracy_, value_, feasible_, converged_, n_iter_, n_features_in_
+    feature_names_in_
 
     Examples
     --------
@@ -207,6 +208,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
     group_cuts: bool = False
     bins: Any = None
     attributes: str = "crossed"
+    objective: str | Mapping[str, float] = "accuracy"
     random_state: Any = None
     n_jobs: int | None = None
 
@@ -294,6 +296,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         settings.check_classes(rows.classes)
         labels = settings.label_order(rows.classes)
         rate = settings.notion_of(len(labels), settings.favourable(rows.classes)).rate
+        objective = settings.objective_of(len(labels))
         random = check_random_state(self.random_state)
         # Drawn for all rows before any are set aside: no draw depends on a label.
         order = random.permutation(len(rows.y))
@@ -312,7 +315,7 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
             among = " to fit to" if len(held) else ""
             part = part._replace(classes=labels)
             columns = maker.fit(safe_indexing(X, part.X[:, 0]), part, order[fitted], among)
-            directions = None if settings.method.noise else maker.directions(part, rate)
+            directions = None if settings.method.noise else maker.directions(part, rate, objective)
             part = part._replace(classes=rows.classes, directions=directions)
             others = scaled = np.empty((0, columns.shape[1]))
             if len(held):

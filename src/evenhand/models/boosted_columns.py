@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand._sklearn import safe_indexing
 from evenhand.core.errors import InputError, Parameter
+from evenhand.core.objectives import Objective
 from evenhand.core.rates import AnyRate
 from evenhand.engines.threads import cores, pools
 from evenhand.models.directions import walk_to_parity
@@ -407,14 +408,15 @@ class BoostedColumns:
         self.names += [f"scorers[{i}]" for i in range(len(self.scorers))]
         return columns
 
-    def directions(self, rows: CodedRows, rate: AnyRate) -> FloatArray | None:
+    def directions(self, rows: CodedRows, rate: AnyRate, objective: Objective) -> FloatArray | None:
         """Weights of the standardised columns, and intercepts, that are optimal for some rates.
 
         Of two labels whose groups are estimated; None of others.
         """
         if self.aware or len(rows.classes) > 2:
             return None
-        rules = walk_to_parity(self.joint, rows.y, rows.z, rows.weight, rate)
+        worths = objective.worths(np.bincount(rows.y, weights=rows.weight, minlength=2))
+        rules = walk_to_parity(self.joint, rows.y, rows.z, rows.weight, rate, worths)
         weights, intercept = rule_weights(rules)
         weights = np.pad(weights, ((0, 0), (0, len(self.scorers))))
         intercept = intercept + weights @ self.scaler.mean_

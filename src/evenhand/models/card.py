@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.targets import READ
 
 __all__ = ["ShowsSummary", "summary_html"]
@@ -47,11 +48,12 @@ def _picture(model: Any) -> str:
     front, point = model.frontier_, model.point_
     if not len(front):
         return ""
-    rate, accuracy = np.append(front.rate, point.rate), np.append(front.accuracy, point.accuracy)
+    own = float(front.objective.value(point.counts))
+    rate, value = np.append(front.rate, point.rate), np.append(front.value, own)
     parity, level = model.target_.worst + 1, model.target_.level
     # The last improvement of the rate may cost all accuracy; it is left out unless it was chosen.
-    shown = accuracy[(rate <= parity - 0.005) | (np.arange(len(rate)) == len(rate) - 1)]
-    low, high = float(shown.min()), float(accuracy.max())
+    shown = value[(rate <= parity - 0.005) | (np.arange(len(rate)) == len(rate) - 1)]
+    low, high = float(shown.min()), float(value.max())
     left = min(float(np.nanmin(rate)), level)
 
     def place(r: float, a: float) -> tuple[float, float]:
@@ -60,15 +62,17 @@ def _picture(model: Any) -> str:
         y = HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * share
         return round(x, 1), round(y, 1)
 
-    steps = [place(r, a) for r, a in zip(front.rate, front.accuracy, strict=True)]
+    steps = [place(r, a) for r, a in zip(front.rate, front.value, strict=True)]
     # A point answers every target down to the rate of the point before it.
     line = f"M{MARGIN},{steps[0][1]}" + "".join(f"V{y}H{x}" for x, y in steps)
     target = place(level, low)[0]
-    x, y = place(point.rate if point.rate == point.rate else left, point.accuracy)
+    x, y = place(point.rate if point.rate == point.rate else left, own)
+    worth = front.objective
     fill, name = "#c8501e" if point.feasible else "none", READ[model.target_.comparison][0]
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="frontier: accuracy from {high:.3f} to {low:.3f} as the {name} goes to '
+        f'aria-label="frontier: {worth.words} from {worth.per * high:.3f} to '
+        f"{worth.per * low:.3f} as the {name} goes to "
         f'{parity:g}">'
         f'<line x1="{target}" x2="{target}" y1="{MARGIN / 2}" y2="{HEIGHT - MARGIN}" '
         'stroke="currentColor" stroke-dasharray="3 3" opacity=".5"/>'
@@ -76,8 +80,8 @@ def _picture(model: Any) -> str:
         f'<circle cx="{x}" cy="{y}" r="4.5" fill="{fill}" stroke="#c8501e" stroke-width="2"/>'
         f'<text x="{WIDTH - MARGIN}" y="{HEIGHT - 1}" font-size="10" text-anchor="end" '
         f'fill="currentColor" opacity=".7">{name} → {parity:g}</text>'
-        f'<text x="{MARGIN}" y="10" font-size="10" fill="currentColor" opacity=".7">accuracy ↑'
-        "</text></svg>"
+        f'<text x="{MARGIN}" y="10" font-size="10" fill="currentColor" opacity=".7">'
+        f"{worth.words} ↑</text></svg>"
     )
 
 
@@ -108,12 +112,20 @@ def _sure(fitted: Any, model: Any) -> str:
 
 
 def _worth(fitted: Any, model: Any) -> str:
-    """Say so if one answer to everybody is as often right."""
+    """Say so if one answer to everybody is as often right, or worth as much."""
     if model.beats_constant_:
         return ""
-    label, share = fitted.fitted_.constant
-    than = "less" if model.accuracy_ < share else "not clearly more"
-    return f", ✗ {than} than {label} for everybody: {share:.4f}"
+    label, _, constant = fitted.fitted_.constant
+    objective = fitted.fitted_.objective
+    than = objective.than(model.value_, constant)
+    return f", ✗ {than} than {label} for everybody: {_shown(objective, constant)}"
+
+
+def _shown(objective: Objective, value: float) -> str:
+    """Write the value of an objective."""
+    if objective.per == 1:
+        return f"{value:.4f}"
+    return f"{objective.per * value:,.{objective.digits}f}"
 
 
 def summary_html(estimator: Any) -> str:
@@ -146,7 +158,7 @@ def summary_html(estimator: Any) -> str:
     known = model.rate_ == model.rate_
     shown = target.text(model.rate_) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
-    labels = inner.fitted_.favourable
+    labels, objective = inner.fitted_.favourable, inner.fitted_.objective
     made = ("boosted trees", getattr(model, "booster_", "").partition("(")[0])
     if hasattr(model, "scores_"):
         made = ("adjusted", model.scores_)
@@ -155,7 +167,8 @@ def summary_html(estimator: Any) -> str:
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
         ("", f"{mark} {words} {inner.fitted_.where}{_sure(inner, model)}"),
         (rate, f"{shown} {inner.fitted_.where}{scale}" if known else shown),
-        ("accuracy", f"{model.accuracy_:.4f}{_worth(inner, model)}"),
+        *([("accuracy", f"{model.accuracy_:.4f}")] if objective != ACCURACY else []),
+        (objective.words, f"{_shown(objective, model.value_)}{_worth(inner, model)}"),
         ("groups", named),
         *([made] if inner is not model else []),
         ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
 from functools import wraps
@@ -55,6 +55,7 @@ FOUND = (
     "rate_",
     "difference_",
     "accuracy_",
+    "value_",
     "beats_constant_",
     "feasible_",
     "converged_",
@@ -192,6 +193,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         ``"both"``: those, and the combinations. ``min_group_size`` is of the groups compared, so
         combinations too small for ``"crossed"`` count within each column. One column is the same in
         all three. Not with ``group_cuts``, which are cuts of combinations.
+    objective : str or mapping of str to float, default="accuracy"
+        What is maximised: ``"accuracy"``, ``"balanced_accuracy"``, or the profit of a decision
+        between two labels, from what wrong answers cost and right ones earn:
+        ``{"cost_fp": 1, "cost_fn": 5}``, with ``profit_tp`` and ``profit_tn`` beside them
+        (:mod:`evenhand.core.objectives`); what is not named is 0.
 
     Attributes
     ----------
@@ -240,9 +246,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         margin, or the exact bound of a certificate. ``rate_`` itself for ``confidence=None``.
     accuracy_ : float
         Its accuracy on the same rows as ``rate_``.
+    value_ : float
+        What it is worth there by the ``objective``: the accuracy, or another.
     beats_constant_ : bool
-        Whether the chosen point is right more often than the same answer to everybody, by more than
-        chance (1.6 standard errors), on the same rows as ``rate_``.
+        Whether the chosen point is right more often, or by the ``objective`` worth more, than the
+        same answer to everybody, by more than chance (1.6 standard errors), on the same rows.
     feasible_ : bool
         Whether ``rate_bound_`` reaches the target, for ``"certified"`` whether the point is
         certified (``point_.feasible``), and whether the point ``beats_constant_``: one answer for
@@ -295,6 +303,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "group_cuts": ["boolean"],
         "bins": [Interval(Integral, 2, None, closed="left"), "array-like", None],
         "attributes": [StrOptions({"crossed", "each", "both"})],
+        "objective": [str, Mapping],  # its own errors say more
         "engine": [StrOptions({"auto", "numpy", "torch", "dask"})],
         "device": [object],  # PyTorch knows which there are
     }
@@ -321,6 +330,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         group_cuts: bool = False,
         bins: Any = None,
         attributes: str = "crossed",
+        objective: str | Mapping[str, float] = "accuracy",
         engine: str = "auto",
         device: Any = None,
     ) -> None:
@@ -342,6 +352,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.group_cuts = group_cuts
         self.bins = bins
         self.attributes = attributes
+        self.objective = objective
         self.engine = engine
         self.device = device
 
@@ -557,32 +568,34 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
                 )
             )
         elif not self.beats_constant_:
-            label, share = fit.constant
+            label, _, constant = fit.constant
+            text = fit.objective.text
             warn(
                 FairnessWarning(
                     "worse_than_constant",
                     tau=self._demanded(),
-                    accuracy=float(self.accuracy_),
+                    value=text(self.value_),
                     where=fit.where,
-                    than="less" if self.accuracy_ < share else "not clearly more",
+                    than=fit.objective.than(self.value_, constant),
                     label=label,
-                    share=share,
-                    worth=self._worth(),
+                    strictest=self._strictest(),
+                    constant=text(constant),
                 )
             )
         return self
 
-    def _worth(self) -> InputWarning:
+    def _strictest(self) -> InputWarning:
         """Say up to which target a model is better than one answer to everybody."""
-        worth, comparison = self.answers_.worth(), self.target_.comparison
-        if worth is None:
+        strictest, comparison = self.answers_.strictest(), self.target_.comparison
+        if strictest is None:
             return InputWarning("no_target_worth")
-        level, accuracy = worth
+        level, choice = strictest
         target: Any = str(self.target_.at(level))
         if comparison != "mixed":
             name = "tau" if comparison == "ratio" else "epsilon"
             target = Parameter(name, READ[comparison][1] * level + 0.0)
-        return InputWarning("strictest_worth", target=target, accuracy=accuracy)
+        value = self.fitted_.objective.text(choice.value)
+        return InputWarning("strictest_worth", target=target, value=value)
 
     def _demanded(self) -> Parameter | InputWarning:
         """Write what was demanded as the parameters that demand it."""
@@ -621,6 +634,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         self.rate_, self.accuracy_, self.rate_bound_ = choice.rate, choice.accuracy, choice.bound
         apart = self.target_.comparison == "difference"
         self.difference_ = 0.0 - choice.rate if apart else None
+        self.value_ = choice.value
         self.beats_constant_ = choice.beats_constant
         self.feasible_ = point.feasible and choice.beats_constant
 
@@ -705,7 +719,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             goal = min(level + max(alone.rate - alone.bound, 0.0), 0.0)
         else:
             goal = min(level * alone.rate / alone.bound, 1.0) if alone.bound > 0 else level
-        mixture = best_mixture(counts, len(points.groups), target.at(goal))
+        objective = points.objective
+        mixture = best_mixture(counts, len(points.groups), target.at(goal), objective)
         if mixture is None:
             aimed._choose()  # says that tau is out of reach
             return AveragedClassifier(
@@ -722,9 +737,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         models = [copy(aimed) for _ in mixture.points]
         for model, i in zip(models, mixture.points, strict=True):
             point = point_of(points, i, bool(rates[i] >= level))
-            rate = float(rates[i])
-            beats = beats_constant(counts[i])
-            model._take(Choice(point, rate, float(accuracies[i]), rate, beats))
+            figures = float(rates[i]), float(accuracies[i]), float(rates[i])
+            model._take(Choice.of(counts[i], objective, point, *figures))
         mean = np.tensordot(mixture.weights, counts[mixture.points], axes=1)
         return AveragedClassifier(
             models,
@@ -733,5 +747,5 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
             mixture.rate,
             mixture.accuracy,
             self.random_state,
-            beats_constant(mean),
+            beats_constant(mean, objective),
         )

@@ -8,7 +8,9 @@ the accuracy and :math:`a_{rj}(x) / b_{rj}` to group j's rate r, with
 where n and d say whether the rate's numerator and denominator count a yes for the label y rather
 than a no, v is the group's rate and b its denominator. So the most accurate rule for given rates is
 a cut of :math:`2p - 1 + \sum_{rj} \psi_{rj} a_{rj} / b_{rj}`, linear in the probabilities, and the
-multipliers ψ are found by walking: each grows while its group's rate is below that of all.
+multipliers ψ are found by walking: each grows while its group's rate is below that of all. By an
+objective for which right answers are worth :math:`c_y`, :math:`c_1 p - c_0 (1 - p)` is in the place
+of :math:`2p - 1`.
 """
 
 import numpy as np
@@ -24,6 +26,7 @@ FloatArray = NDArray[np.float64]
 # worth so much more than it is: rules that say it more often have rates that vary less.
 WORTHS = (0.0, 0.2)
 STEPS, FIRST_STEP, FASTER, SLOWER = 60, 0.01, 1.05, 0.7
+EQUAL = np.ones(2)
 # A smaller denominator would make a group's multiplier everything.
 LEAST = 1e-9
 
@@ -34,6 +37,7 @@ def walk_to_parity(
     z: NDArray[np.intp],
     weight: FloatArray | None,
     rate: AnyRate,
+    worths: FloatArray = EQUAL,
 ) -> FloatArray:
     """Give rules from the most accurate one to equal rates, as weights of the probabilities.
 
@@ -47,18 +51,21 @@ def walk_to_parity(
         Row weights.
     rate : Rate or WorstRate
         What the groups shall share.
+    worths : ndarray of shape (2,)
+        What a right answer is worth for each label.
 
     Returns
     -------
     ndarray of shape (n_rules, 2, n_groups)
         A rule says yes where the sum of these times ``joint`` is positive.
     """
-    return np.concatenate([_walk(joint, y, z, weight, rate, worth) for worth in WORTHS])
+    rules = [_walk(joint, y, z, weight, rate, worth, worths) for worth in WORTHS]
+    return np.concatenate(rules)
 
 
 def _walk(
     joint: FloatArray, y: NDArray[np.intp], z: NDArray[np.intp], weight: FloatArray | None,
-    rate: AnyRate, worth: float,
+    rate: AnyRate, worth: float, worths: FloatArray,
 ) -> FloatArray:  # fmt: skip
     parts, n_groups = rate.components, joint.shape[2]
     effect = np.array(
@@ -71,7 +78,7 @@ def _walk(
         ],
         dtype=np.float64,
     )  # of shape (n_rates, 2, 2): numerator or denominator, by label
-    gain = np.repeat([[worth - 1.0], [worth + 1.0]], n_groups, axis=1)
+    gain = np.repeat([[worth - worths[0]], [worth + worths[1]]], n_groups, axis=1)
     rules, coefficients = [], gain
     psi, step, before = np.zeros((len(parts), n_groups)), FIRST_STEP, -1.0
     cell = (z * 2 + y) * 2

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import FrameType
@@ -18,6 +18,7 @@ import evenhand
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import plain_labels
 from evenhand.core.notions import AnyNotion, by_attribute, find_notion, of_labels
+from evenhand.core.objectives import Objective, find_objective
 from evenhand.core.rates import Partition
 from evenhand.core.solvers import SOLVERS
 from evenhand.core.targets import Target, find_target
@@ -131,11 +132,13 @@ class Settings:
     group_cuts: bool
     bins: Any
     attributes: str
+    objective: str | Mapping[str, float]
     engine: str
     device: Any
 
     def __post_init__(self) -> None:
         self.target_of(2)  # so that its errors come before the errors of the data
+        self.objective_of(2)
         if self.group_cuts and self.attributes != "crossed":
             about = {"attributes": Parameter("attributes", self.attributes)}
             raise InputError("cuts_of_crossed", group_cuts=Parameter("group_cuts"), **about)
@@ -216,6 +219,10 @@ class Settings:
         labels: dict[str, Any] = {"n_labels": n_labels, "favourable": favourable}
         return find_target(self.notion, self.tau, self.epsilon, **labels).by(partitions)
 
+    def objective_of(self, n_labels: int) -> Objective:
+        """Give what is maximised."""
+        return find_objective(self.objective, n_labels)
+
     def label_order(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Put the labels in the order of their numbers: of two the favourable one is second."""
         first = len(classes) == 2 and self.pos_label == classes.tolist()[0]
@@ -234,6 +241,7 @@ class Settings:
         Warn of a ``guess`` of the favourable one of two.
         """
         names = classes.tolist()
+        self.objective_of(len(names))
         if guess and self.pos_label is None and len(names) == 2 and not plain_labels(names):
             _warn_of_guess(classes)
         if self.pos_label is not None and self.pos_label not in names:

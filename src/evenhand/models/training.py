@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand._extras import import_extra
 from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
+from evenhand.core.objectives import Objective
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate, Partition
 from evenhand.core.rows import Rows, Share, as_columns, share_cells
@@ -164,11 +165,17 @@ class Fit:
         return self.target.rate
 
     @property
-    def constant(self) -> tuple[Any, float]:
-        """The commonest label, and how often it is right as everybody's answer."""
+    def objective(self) -> Objective:
+        """What was maximised."""
+        return self.frontier.objective
+
+    @property
+    def constant(self) -> tuple[Any, float, float]:
+        """The label that is best as everybody's answer, its accuracy and the objective's value."""
         counts = self.frontier.last.counts if self.held_out is None else self.held_out.last
-        labels = counts.sum(axis=(0, 2))
-        return self.labels.tolist()[int(labels.argmax())], float(labels.max() / labels.sum())
+        label, _, value = self.objective.best_for_everybody(counts)
+        rows = counts.sum(axis=(0, 2))
+        return self.labels.tolist()[label], float(rows[label] / rows.sum()), value
 
     def facing(self, target: Target) -> Fit:
         """Give the fit with the frontier that was found for a target, at whatever level."""
@@ -378,6 +385,7 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows, targets: Seque
             groups=rows.groups.tolist(),
             labels=settings.label_order(rows.classes).tolist(),
             sources=run.trajectory.sources,
+            objective=settings.objective_of(len(rows.classes)),
         )
     run = run._replace(frontiers=frontiers)
     if not frontiers[0].complete:
@@ -430,7 +438,8 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 if t < method.max_iter:
                     trouble = InputWarning("diverged", leg=leg, iteration=t + 1)
             if settings.pools:
-                for source, weights in find_candidates(oracle, starts["optimum"]):
+                finer = settings.objective != "accuracy"
+                for source, weights in find_candidates(oracle, starts["optimum"], finer=finer):
                     trajectory.keep(oracle.weights(weights), source)
     except KeyboardInterrupt:
         if not len(trajectory):

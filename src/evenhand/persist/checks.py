@@ -197,7 +197,7 @@ def check_fit(
         limits=limits,
     )
     check("frontier", frontier)
-    for name, falls in (("rate", -frontier.rate), ("accuracy", frontier.accuracy)):
+    for name, falls in (("rate", -frontier.rate), ("accuracy", frontier.utility)):
         unordered = (np.diff(falls) > SAME).any()
         refuse(unordered, "unordered_points", name=name)
     if frontier.conservative is not None:

@@ -321,6 +321,8 @@ def _plain_params(model: FairClassifier) -> dict[str, Any]:
     for name in ("notion", "tau", "epsilon"):
         if isinstance(params[name], tuple | np.ndarray):
             params[name] = list(params[name])
+    if isinstance(params["objective"], Mapping):
+        params["objective"] = {name: float(value) for name, value in params["objective"].items()}
     if isinstance(params["pos_label"], np.generic):
         params["pos_label"] = params["pos_label"].item()
     return params
@@ -344,6 +346,7 @@ def _classifier_from(state: Mapping[str, Any], arrays: Arrays, limits: Limits) -
     rows = arrays["kept.row"].tolist()
     sources = tuple(_sources_from(state["trajectory"], rows))
     more = {"groups": groups.tolist(), "labels": labels.tolist(), "sources": sources}
+    more |= {"objective": settings.objective_of(len(classes))}
     kept = list(zip(rows, arrays["kept.iterate"], sources, strict=True))
     rate = settings.notion_of(len(classes), settings.favourable(classes), partitions).rate
     later: Any = None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.rates import AnyRate, Rate, WorstRate
 from evenhand.core.targets import Target
 from evenhand.statistics.exact import Pair, error_of, order_of, score_limit
@@ -233,13 +234,15 @@ def margin_of(confidence: float | None) -> float:
     return 0.0 if confidence is None else float(ndtri(confidence)) + CHOSEN
 
 
-def lower_gain(counts: ArrayLike, margin: float) -> FloatArray:
+def lower_gain(counts: ArrayLike, margin: float, objective: Objective = ACCURACY) -> FloatArray:
     r"""Rows more that are right than by the same answer to everybody, less a margin for chance.
 
     .. math:: b - c - m \sqrt{b + c},
 
     where b rows are right that the commonest label as everybody's answer has wrong, and c the other
-    way round: all other rows are right, or wrong, by either (McNemar).
+    way round: all other rows are right, or wrong, by either (McNemar). By another objective the
+    rows of each label weigh what a right answer is worth, their variance its square, and of several
+    answers to everybody that are equally good the one counts that is the hardest to beat.
 
     Parameters
     ----------
@@ -247,6 +250,8 @@ def lower_gain(counts: ArrayLike, margin: float) -> FloatArray:
         Weight per group × label × prediction.
     margin : float
         The standard errors m.
+    objective : Objective
+        What is maximised.
 
     Examples
     --------
@@ -256,11 +261,15 @@ def lower_gain(counts: ArrayLike, margin: float) -> FloatArray:
     (14.0, 4.619)
     """
     total = np.asarray(counts, dtype=np.float64).sum(axis=-3)
-    most = np.argmax(total.sum(axis=-1), axis=-1)[..., None, None]
-    commonest = np.take_along_axis(total, most, axis=-2)[..., 0, :]
-    either = np.take_along_axis(commonest, most[..., 0], axis=-1)[..., 0]
-    b, c = np.trace(total, axis1=-2, axis2=-1) - either, commonest.sum(axis=-1) - either
-    return np.asarray(b - c - margin * np.sqrt(b + c))
+    n, right = total.sum(axis=-1), np.diagonal(total, axis1=-2, axis2=-1)
+    worth = objective.worths(n)
+    gain, lost, spread = worth * right, worth * (n - right), worth**2
+    # Of each label as everybody's answer: what is earned besides, and what is lost of it.
+    b, c = gain.sum(axis=-1, keepdims=True) - gain, lost
+    variance = (spread * right).sum(axis=-1, keepdims=True) + spread * (n - 2 * right)
+    beaten = b - c - margin * np.sqrt(np.maximum(variance, 0.0))
+    best = (worth * n).max(axis=-1, keepdims=True)
+    return np.asarray(np.where(worth * n >= best * (1 - 1e-9), beaten, np.inf).min(axis=-1))
 
 
 def lower_ratio(counts: ArrayLike, rate: Rate, margin: float) -> FloatArray:

@@ -32,6 +32,12 @@ def fixed(x: float, digits: int) -> str:
     return f"{sign}{n // scale}" + (f".{n % scale:0{digits}d}" if digits else "")
 
 
+def grouped(x: float, digits: int) -> str:
+    """Write a number as :func:`fixed` does, with a comma between thousands."""
+    whole, point, rest = fixed(x, digits).partition(".")
+    return re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", whole) + point + rest
+
+
 def percent(x: float | None) -> str:
     """Write a share as a percentage."""
     return NONE if x is None else f"{fixed(100 * x, 1)}%"

@@ -125,7 +125,9 @@ def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
     plain: dict[str, Any] = {"weights": w[0].tolist(), "counts": {}}
     cuts = np.zeros((1, n_labels))
     if n_labels == 2:
-        cuts = np.array([0.0, _best_cut_on(parts["train"], w[0])])
+        fit = model.fitted_
+        worths = fit.objective.worths(fit.frontier.last.counts.sum(axis=(0, 2)))
+        cuts = np.array([0.0, _best_cut_on(parts["train"], w[0], worths)])
         plain["best_cut"] = {"cut": float(cuts[1]), "counts": {}}
     column = np.zeros(len(cuts), dtype=np.intp)
     for part, rows in parts.items():
@@ -137,14 +139,17 @@ def _plain(model: FairClassifier, parts: Mapping[str, Rows]) -> dict[str, Any]:
     return plain
 
 
-def _best_cut_on(rows: Rows, w: FloatArray) -> float:
-    """Find the most accurate cut: of rows in memory among all, else among ``CUTS``."""
+def _best_cut_on(rows: Rows, w: FloatArray, worths: FloatArray) -> float:
+    """Find the most accurate cut: of rows in memory among all, else among ``CUTS``.
+
+    Or the best one by another objective, with what a right answer of each label is worth.
+    """
     if not isinstance(rows, MemoryRows):
-        return best_cut(CUTS, rows.sum(_block_gains, w, CUTS))
+        return best_cut(CUTS, rows.sum(_block_gains, w, CUTS, worths))
     scores, cell, weight = rows.collect(_scores_and_cells, w)
     s = np.unique(scores)
     cuts = np.unique([0.0, s[0] - 1, *(s[:-1] + np.diff(s) / 2), s[-1]])
-    return best_cut(cuts, _cut_gains(scores, cell, cuts, weight))
+    return best_cut(cuts, _cut_gains(scores, cell, cuts, worths, weight))
 
 
 def _scores_and_cells(block: Block, w: FloatArray) -> FloatArray:
@@ -152,19 +157,23 @@ def _scores_and_cells(block: Block, w: FloatArray) -> FloatArray:
     return np.stack([float64_scores(block, w), block.cell, weight])
 
 
-def _block_gains(block: Block, w: FloatArray, cuts: FloatArray) -> FloatArray:
-    return _cut_gains(float64_scores(block, w), block.cell, cuts)
+def _block_gains(block: Block, w: FloatArray, cuts: FloatArray, worths: FloatArray) -> FloatArray:
+    return _cut_gains(float64_scores(block, w), block.cell, cuts, worths)
 
 
 def _cut_gains(
-    scores: FloatArray, cell: NDArray[Any], cuts: FloatArray, weight: Any = 1.0
+    scores: FloatArray,
+    cell: NDArray[Any],
+    cuts: FloatArray,
+    worths: FloatArray,
+    weight: Any = 1.0,
 ) -> FloatArray:
     """Give how many more rows are right when the cut rises to each of ``cuts`` from the one before.
 
-    Rows count by their weight. The last number is of the rows above all cuts. Odd cells are
-    those of the favourable label.
+    Rows count by their weight and what their label is worth. The last number is of the rows above
+    all cuts. Odd cells are those of the favourable label.
     """
-    gain = np.where(cell % 2 == 1, -1.0, 1.0) * weight
+    gain = np.where(cell % 2 == 1, -worths[1], worths[0]) * weight
     gains = np.bincount(np.searchsorted(cuts, scores), weights=gain, minlength=len(cuts) + 1)
     return gains.astype(np.float64)
 

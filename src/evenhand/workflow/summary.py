@@ -8,6 +8,7 @@ import numpy as np
 
 from evenhand.core.errors import Parameter, Spelling
 from evenhand.core.notions import notion_name
+from evenhand.core.objectives import Objective
 from evenhand.core.rates import Partition, Rate, WorstRate
 from evenhand.core.targets import READ, Target
 from evenhand.models.adjusted import FairAdjusted
@@ -51,7 +52,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
     weight = facts.get("weight")
     weighted = "weighted " * (weight is not None)
     titles = {"train": f"{weighted}training rows", "test": f"{weighted}test rows"}
-    worth = model.answers_.worth()
+    strictest = model.answers_.strictest()
     summary: dict[str, Any] = {
         "favourable_answer": favourable_answer(facts["label"], facts["favourable"]),
         "title": facts["title"],
@@ -66,12 +67,16 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             "rate": plain_number(model.rate_),
             "bound": plain_number(model.rate_bound_),
             "accuracy": plain_number(model.accuracy_),
-            "constant": dict(zip(("label", "accuracy"), model.fitted_.constant, strict=True)),
-            "worth": worth and dict(zip(("level", "accuracy"), worth, strict=True)),
+            "worth": plain_number(model.value_),
+            "constant": dict(
+                zip(("label", "accuracy", "worth"), model.fitted_.constant, strict=True)
+            ),
+            "strictest": strictest and {"level": strictest[0], "worth": strictest[1].value},
             "where": model.fitted_.where,
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
         "rate": _rate(model.target_),
+        "objective": asdict(model.fitted_.objective),
         "groups": [str(g) for g in model.groups_.tolist()],
         "labels": [str(v) for v in model.fitted_.labels.tolist()],
         "parts": [
@@ -83,6 +88,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "chosen": chosen,
         "saved": {
             "accuracy": plain_number(model.accuracy_),
+            "worth": plain_number(model.value_),
             "rate": plain_number(model.rate_),
             "reach": plain_number(model.rate_bound_),
             "source": model.point_.source,
@@ -199,6 +205,17 @@ def target_of(summary: Mapping[str, Any]) -> Target:
     return Target(rate_of(summary), summary["tau"], comparison, kinds)
 
 
+def objective_of(summary: Mapping[str, Any]) -> Objective:
+    """Make the library's objective from the summary; reports of old are of the accuracy."""
+    return Objective(**summary.get("objective", {}))
+
+
+def worth_of(record: Mapping[str, Any]) -> float | None:
+    """Give what the objective is of a point, or of what was reached."""
+    worth: float | None = record.get("worth", record["accuracy"])
+    return worth
+
+
 # Of a target that is no ratio: values and levels, which are negative so that larger is fairer.
 VALUES = ("tau", "rate", "ratio", "value", "level", "reach", "bound", "at_least", "at_most")
 ENDS = {"at_least": "at_most", "at_most": "at_least"}
@@ -311,8 +328,10 @@ def _points(
 ) -> list[dict[str, Any]]:
     """Give figures and counts of every point that answers some target."""
     answers = model.answers_
+    worth = answers.points.objective.value(answers.counts)
     return [
         {
+            "worth": plain_number(worth[i]),
             **{n: plain_number(getattr(answers, n)[i]) for n in ("accuracy", "rate", "reach")},
             "counts": _counts(facts, parts, i),
         }

@@ -28,7 +28,8 @@ class FrontierDisplay(Display):
     tau : float, optional
         Target to mark, as the level that values reach: of a difference its negative.
     chosen : tuple of (float, float), optional
-        Rate, as the frontier has it, and accuracy of the chosen point.
+        Rate, as the frontier has it, and accuracy of the chosen point, or its value by another
+        objective that was maximised.
     feasible : bool, default=True
         Whether the chosen point reaches the target.
 
@@ -75,10 +76,11 @@ class FrontierDisplay(Display):
             For the line.
         """
         estimator = fitted_classifier(estimator, cls.__name__)
+        objective = estimator.frontier_.objective
         display = cls(
             estimator.frontier_,
             tau=estimator.target_.level,
-            chosen=(estimator.point_.rate, estimator.point_.accuracy),
+            chosen=(estimator.point_.rate, float(objective.value(estimator.point_.counts))),
             feasible=estimator.point_.feasible,
         ).plot(ax=ax, **kwargs)
         display._own_figure = ax is None
@@ -157,19 +159,22 @@ class FrontierDisplay(Display):
                 color="0.35",
                 ha="center",
             )
+        objective = self.frontier.objective
         if self.chosen is not None and np.isfinite(self.chosen).all():
-            rate, accuracy = self.chosen
+            rate, value = self.chosen
+            value *= objective.per
+            shown = f"{value:.3f}" if objective.per == 1 else f"{value:,.{objective.digits}f}"
             what = "chosen" if self.feasible else "target not reached"
             rate *= words.sign
-            label = f"{what}: accuracy {accuracy:.3f}, {self.frontier.rate_name} {rate:.3f}"
+            label = f"{what}: {objective.words} {shown}, {self.frontier.rate_name} {rate:.3f}"
             fill = "full" if self.feasible else "none"
             look = {"markersize": 8, "color": "#c8501e", "fillstyle": fill, "zorder": 3}
-            ax.plot(rate, accuracy, "o", label=label, **look)
+            ax.plot(rate, value, "o", label=label, **look)
         self._limit_view(ax)
         ax.set_xlabel(f"{self.frontier.rate_name} on {self.data} ({words.parity:g} is parity)")
         if words.sign < 0 and not ax.xaxis_inverted():
             ax.invert_xaxis()  # to the right is fairer, whatever is compared
-        ax.set_ylabel(f"accuracy on {self.data}")
+        ax.set_ylabel(f"{objective.words} on {self.data}")
         style_axes(ax)
         # Opaque, so that the line of τ does not run through its words.
         ax.legend(loc="lower left", framealpha=1, edgecolor="none")
@@ -178,28 +183,34 @@ class FrontierDisplay(Display):
 
     def _draw_points(self, ax: Any, own_style: dict[str, Any]) -> None:
         """Draw the points as steps, dotted where rates may be chance."""
-        front, n = self.frontier, self.frontier.n_sure
+        front, n, value = self.frontier, self.frontier.n_sure, self._value()
         rate = TARGET_WORDS[front.comparison].sign * front.rate
         # A point answers every target down to the rate of the point before it.
         style = {"drawstyle": "steps-pre", "color": "#1b4b72", "linewidth": 2.0}
         style |= {"label": "frontier of this fit"} | own_style
-        (self.line_,) = ax.plot(rate[:n], front.accuracy[:n], **style)
+        (self.line_,) = ax.plot(rate[:n], value[:n], **style)
         if n < len(front):
             loose = style | {"linestyle": ":", "label": "fairer, which may be chance"}
-            ax.plot(rate[n:], front.accuracy[n:], **loose)
+            ax.plot(rate[n:], value[n:], **loose)
         if not len(front):
             self.line_.set_label("no point is eligible")
+
+    def _value(self) -> Any:
+        """Give what is drawn of each point: the accuracy, or what else was maximised."""
+        return self.frontier.objective.per * self.frontier.value
 
     def _limit_view(self, ax: Any) -> None:
         """Leave out the last points before parity, unless one was chosen."""
         front = self.frontier
         parity = TARGET_WORDS[front.comparison].parity
-        shown = front.accuracy[front.rate <= parity - 1 + VISIBLE_RATE]
+        shown = self._value()[front.rate <= parity - 1 + VISIBLE_RATE]
         if not len(shown):
             return
         low, high = shown.min(), shown.max()
         if self.chosen is not None:
-            low = np.nanmin([low, self.chosen[1]])
+            low = np.nanmin([low, front.objective.per * self.chosen[1]])
         # Room for the legend, and a scale on which a percent of accuracy is seen as such.
-        span = max(high - low, 0.02)
-        ax.set_ylim(max(low - 0.45 * span, 0.0), min(high + 0.1 * span, 1.0))
+        shares = front.objective.per == 1
+        span = max(high - low, 0.02 if shares else 0.02 * abs(high), 1e-9)
+        ends = low - 0.45 * span, high + 0.1 * span
+        ax.set_ylim(*(np.clip(ends, 0.0, 1.0) if shares else ends))

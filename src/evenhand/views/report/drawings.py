@@ -6,7 +6,7 @@ from itertools import groupby
 from math import ceil, floor, log10
 from typing import Any
 
-from evenhand.views.formats import fixed, percent
+from evenhand.views.formats import fixed, grouped, percent
 
 CURVES = (
     # The run is followed by ratios, whatever the target.
@@ -37,7 +37,7 @@ def scaled(value: float, low: float, high: float) -> str:
 
 
 def place(box: list[float], x: float, y: float) -> tuple[str, str]:
-    """Give the coordinates of a ratio and an accuracy in the frontier's drawing."""
+    """Give the coordinates of a ratio and a value in the frontier's drawing."""
     x0, x1, y0, y1 = box
     return scaled(x, x0, x1), scaled(-y, -y1, -y0)
 
@@ -65,14 +65,14 @@ def _decimals(values: list[float], form: str = "g") -> int:
 
 
 def _on_part(figures: dict[str, Any], key: str) -> tuple[float, float] | None:
-    """Ratio and accuracy on a part, if there is a ratio."""
+    """Ratio and the objective's value on a part, if there is a ratio."""
     if key not in figures or figures[key]["ratio"] is None:
         return None
-    return figures[key]["ratio"], figures[key]["accuracy"]
+    return figures[key]["ratio"], figures[key]["value"]
 
 
 def _clouds(model: dict[str, Any]) -> dict[str, list[tuple[float, float]]]:
-    """Give the points' ratios and accuracies on the parts that were not fitted to."""
+    """Give the points' ratios and values on the parts that were not fitted to."""
     usual = [p["figures"] for p in model["points"][: model["n_points"]] if p["usual"]]
     return {
         key: [at for figures in usual if (at := _on_part(figures, key))]
@@ -90,13 +90,15 @@ def chart_limits(model: dict[str, Any]) -> list[float] | None:
         chosen = model["points"][model["chosen"]] if model["chosen"] is not None else None
         points = [p for p in points if p["usual"] or p is chosen]
     before = _on_part(model["plain"], model["fitted"])
-    shown = [(p["reach"], p["accuracy"]) for p in points] + ([before] if before else [])
+    shown = [(p["reach"], p["value"]) for p in points] + ([before] if before else [])
     shown += [at for cloud in _clouds(model).values() for at in cloud]
     least = min([model["tau"], *(x for x, _ in shown)])
     x0, parity = floor(20 * least + 1e-9) / 20 - 0.05, model["words"]["parity"]
     low, high = min(y for _, y in shown), max(y for _, y in shown)
-    room = max(0.08 * (high - low), 0.002)
-    return [max(x0, parity - 1), parity, max(low - room, 0.0), min(high + room, 1.0)]
+    shares = model["words"]["unit"] == "%"
+    room = max(0.08 * (high - low), 0.002 if shares else 0.002 * max(abs(low), abs(high)), 1e-9)
+    y0, y1 = (max(low - room, 0.0), min(high + room, 1.0)) if shares else (low - room, high + room)
+    return [max(x0, parity - 1), parity, y0, y1]
 
 
 def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
@@ -110,27 +112,26 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     for point in model["points"][: model["n_points"]]:
         if _is_drawn(point):
             x = 1000 * (point["reach"] - x0) / (x1 - x0)
-            y = 1000 * (y1 - point["accuracy"]) / (y1 - y0)
+            y = 1000 * (y1 - point["value"]) / (y1 - y0)
             line += [f"V{y:.1f}" if line else f"M0.0,{y:.1f}", f"H{x:.1f}"]
     across, levels = ticks(x0, x1, 7), ticks(y0, y1, 5)
     digits = 1 if all(abs(10 * v - round(10 * v)) < 1e-9 for v in across) else 2
-    level_digits = _decimals([100 * v for v in levels], ".6g")
+    per, unit = model["words"]["per"], model["words"]["unit"]
+    level_digits = _decimals([per * v for v in levels], ".6g" if unit else ".12g")
     before = _on_part(model["plain"], model["fitted"])
     saved = model["points"][model["chosen"]] if model["chosen"] is not None else None
     return {
         "line": "".join(line),
         "x": [(scaled(v, x0, x1), fixed(sign * v, digits)) for v in across],
-        "y": [(scaled(-v, -y1, -y0), f"{fixed(100 * v, level_digits)}%") for v in levels],
+        "y": [(scaled(-v, -y1, -y0), grouped(per * v, level_digits) + unit) for v in levels],
         "clouds": {key: [place(box, *at) for at in of] for key, of in _clouds(model).items()},
         "before": place(box, *before) if before else None,
-        "saved": place(box, saved["reach"], saved["accuracy"])
-        if saved and _is_drawn(saved)
-        else None,
+        "saved": place(box, saved["reach"], saved["value"]) if saved and _is_drawn(saved) else None,
     }
 
 
 def _is_drawn(point: dict[str, Any]) -> bool:
-    return point["reach"] is not None and point["accuracy"] is not None
+    return point["reach"] is not None and point["value"] is not None
 
 
 def weights_drawing(table: dict[str, Any]) -> dict[str, Any]:

@@ -11,21 +11,24 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.rates import Rate, overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
-from evenhand.views.formats import VISIBLE_RATE, fixed, optimum_name, plain_name
+from evenhand.views.formats import VISIBLE_RATE, grouped, optimum_name, plain_name
+from evenhand.views.objectives import objective_words
 from evenhand.views.report.drawings import chart_limits, nice_top
 from evenhand.views.report.phrases import PHRASES, part_words
 from evenhand.views.report.words import how_chosen, sure_words
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import bounds_sentence
-from evenhand.workflow.summary import target_of, verdict_of
+from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
 
 SMALL_ROWS = "rows of groups too small to compare"
 # Of a part that was not counted.
 UNKNOWN: dict[str, Any] = {
     "accuracy": None,
+    "value": None,
     "ratio": None,
     "reached": False,
     "worst": None,
@@ -36,7 +39,9 @@ UNKNOWN: dict[str, Any] = {
 }
 
 
-def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[str, Any]:
+def measure(
+    counts: Any, target: Target, n_groups: int, weighted: bool, objective: Objective = ACCURACY
+) -> dict[str, Any]:
     """Rates, their comparison between groups and accuracies of one classifier on some rows.
 
     Parameters
@@ -49,13 +54,16 @@ def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[
         How many rows of the counts, from the first, are groups that are compared.
     weighted : bool
         Whether counts are weights, of which there are no intervals.
+    objective : Objective
+        What was maximised.
 
     Returns
     -------
     dict
-        ``accuracy``; ``ratio``, the target's value, whether that is ``reached``, and the rate that
-        decides it (``worst``); ``right``, the accuracy of each group; ``rates``, a list with
-        ``ratio``, ``reached``, ``low`` and ``high`` (the groups), ``floor``
+        ``accuracy``; ``value``, that of the objective; ``ratio``, the target's value, whether that
+        is ``reached``, and the rate that decides it (``worst``); ``right``, the accuracy of each
+        group; ``rates``, a list with ``ratio``, ``reached``, ``low`` and ``high`` (the groups),
+        ``floor``
         (:class:`~evenhand.views.targets.TargetWords`), and of each group ``rate``,
         ``interval``, ``top`` and ``bottom``. None, or an empty list of intervals and counts, where
         something is not known.
@@ -70,6 +78,7 @@ def measure(counts: Any, target: Target, n_groups: int, weighted: bool) -> dict[
     right, n = np.trace(c, axis1=-2, axis2=-1), c.sum(axis=(-2, -1))
     return {
         "accuracy": plain_values(overall_accuracy(c)),
+        "value": plain_values(objective.value(c)),
         "ratio": value,
         "reached": target.reached(value),
         "worst": worst,
@@ -127,12 +136,12 @@ def plain_values(values: Any, digits: int | None = None) -> Any:
 def page_data(summary: dict[str, Any]) -> dict[str, Any]:
     """Give the data of the page's script: every figure of every model on every part."""
     target, groups = target_of(summary), summary["groups"]
-    rate = target.rate
+    rate, objective = target.rate, objective_of(summary)
     parts = [part | {"weighted": bool(part["weighted"])} for part in summary["parts"]]
 
     def figures(counts: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
         return {
-            part["key"]: _rounded(measure(rows, target, len(groups), part["weighted"]))
+            part["key"]: _rounded(measure(rows, target, len(groups), part["weighted"], objective))
             for part in parts
             if (rows := (counts or {}).get(part["key"]))
         }
@@ -146,7 +155,8 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         records += [off] if off else []
     points = [
         {name: plain_values(point[name]) for name in ("rate", "reach", "accuracy")}
-        | {"usual": _is_usual(point), "figures": figures(point["counts"])}
+        | {"value": plain_values(worth_of(point))}
+        | {"usual": _is_usual(point, objective), "figures": figures(point["counts"])}
         for point in records
     ]
     plain = figures((summary["plain"] or {}).get("counts"))
@@ -164,6 +174,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "tau": target.level,
         "comparison": target.comparison,
         "words": TARGET_WORDS[target.comparison].plain()
+        | objective_words(objective)
         | {"plain": plain_name(summary), "optimum": optimum_name(summary)},
         "chosen": chosen,
         "feasible": bool(summary["reached"]["target_reached"]),
@@ -224,13 +235,12 @@ def _thinned(summary: dict[str, Any]) -> tuple[list[dict[str, Any]], int | None]
     return [points[i] for i in kept], None if chosen is None else kept.index(chosen)
 
 
-def _is_usual(point: dict[str, Any]) -> bool:
-    """Whether axes are made for a point: it is more often right than one answer to everybody."""
-    counts = next(iter(point["counts"].values()), None)
-    if counts is None or point["accuracy"] is None:
+def _is_usual(point: dict[str, Any], objective: Objective) -> bool:
+    """Whether axes are made for a point: it is worth more than one answer to everybody."""
+    counts, worth = next(iter(point["counts"].values()), None), worth_of(point)
+    if counts is None or worth is None:
         return point["reach"] is None or point["reach"] <= VISIBLE_RATE
-    labels = np.sum(counts, axis=(0, 2))
-    return bool(point["accuracy"] > labels.max() / labels.sum())
+    return bool(worth > objective.best_for_everybody(counts)[2])
 
 
 def own_words(target: Target, kind: str) -> dict[str, Any] | None:
@@ -255,14 +265,14 @@ def _put_beside(
     now: dict[str, Any], was: dict[str, Any], best: dict[str, Any], model: dict[str, Any]
 ) -> None:
     """Add what a model costs against plain logistic regression, and the scales of its drawings."""
-    now["cost"] = None
-    if now["accuracy"] is not None and was["accuracy"] is not None:
-        lost, gained = was["accuracy"] - now["accuracy"], 0.0
-        name = "cost.none" if abs(lost) < 0.0005 else "cost.less" if lost > 0 else "cost.unknown"
-        if name == "cost.unknown" and best["accuracy"] is not None:
-            gained = now["accuracy"] - best["accuracy"]
-            name = "cost.more" if gained >= 0.0005 else "cost.cut"
-        now["cost"] = [name, fixed(100 * abs(lost), 1), fixed(100 * gained, 1)]
+    now["cost"], per, digits = None, model["words"]["per"], model["words"]["digits"]
+    if now["value"] is not None and was["value"] is not None:
+        lost, gained, least = was["value"] - now["value"], 0.0, 0.5 / 10**digits / per
+        name = "cost.none" if abs(lost) < least else "cost.less" if lost > 0 else "cost.unknown"
+        if name == "cost.unknown" and best["value"] is not None:
+            gained = now["value"] - best["value"]
+            name = "cost.more" if gained >= least else "cost.cut"
+        now["cost"] = [name, grouped(per * abs(lost), digits), grouped(per * gained, digits)]
     for rate, spec in zip(now["rates"], model["spec"], strict=True):
         shown = rate["rate"][: spec["n_groups"]]
         fits = all(r is None or r <= spec["scale"] for r in shown)

@@ -10,13 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.core.targets import reaches
-from evenhand.views.formats import (
-    fill_in,
-    fixed,
-    percent,
-    points,
-    thousands,
-)
+from evenhand.views.formats import fill_in, fixed, percent, points, thousands
+from evenhand.views.objectives import value_text
 from evenhand.views.report.drawings import place, scaled
 from evenhand.views.report.figures import UNKNOWN
 from evenhand.views.targets import TARGET_WORDS, TargetWords, words_of
@@ -72,6 +67,9 @@ class _Screen:
 
     def fill(self, name: str, **values: str) -> str:
         return fill_in(self.model["phrases"][name], self.model["words"] | values)
+
+    def value(self, value: float | None) -> str:
+        return value_text(self.model["words"], value)
 
     def own_words(self, k: int) -> TargetWords:
         own = self.model["spec"][k]["words"]
@@ -137,7 +135,7 @@ def _say_target(screen: _Screen, saved: bool) -> None:
     text["status"] = screen.fill(state, saved=words.level(model["tau"]), target=target)
     screen.mark["status"] = {"data-state": state}
     text["fitted.rate"] = words.text(point["rate"] if point else None, tau)
-    text["fitted.accuracy"] = percent(point["accuracy"] if point else None)
+    text["fitted.value"] = screen.value(point["value"] if point else None)
     name = ("own." if own else "") + ("reached" if screen.reached else "missed")
     said = screen.fill(name, target=target, where=model["where"], sure=model["sure"])
     if not screen.reached and model["relied"] and point and point["reach"] is not None:
@@ -151,6 +149,7 @@ def _say_figures(screen: _Screen, best: dict[str, Any]) -> None:
     now, text = screen.now, screen.text
     for name, figure in (("", now), ("plain.", screen.was), ("best.", best)):
         text[f"{name}ratio"] = screen.words.text(figure["ratio"], screen.tau)
+        text[f"{name}value"] = screen.value(figure["value"])
         text[f"{name}accuracy"] = percent(figure["accuracy"])
     text["population"], text["cost"] = now["population"], ""
     screen.verdict("verdict", now, screen.tau, screen.words)
@@ -236,16 +235,16 @@ def _place_marks(screen: _Screen) -> None:
     mark["chosen"] = mark["seen"] = mark["link"] = HIDDEN
     for part in model["parts"]:
         mark[f"cloud.{part['key']}"] = VISIBLE if part["key"] == key else HIDDEN
-    if not point or point["reach"] is None or point["accuracy"] is None:
+    if not point or point["reach"] is None or point["value"] is None:
         return
-    if point["accuracy"] < y0:
-        screen.text["off"] = screen.fill("off", accuracy=percent(point["accuracy"]))
+    if point["value"] < y0:
+        screen.text["off"] = screen.fill("off", value=screen.value(point["value"]))
         return
-    cx, cy = place(model["box"], point["reach"], point["accuracy"])
+    cx, cy = place(model["box"], point["reach"], point["value"])
     state = {"data-state": "ok" if screen.reached else "below"}
     mark["chosen"] = VISIBLE | {"cx": cx, "cy": cy} | state
     if key != model["fitted"] and now["ratio"] is not None:
-        x, y = place(model["box"], now["ratio"], now["accuracy"])
+        x, y = place(model["box"], now["ratio"], now["value"])
         mark["seen"] = VISIBLE | {"cx": x, "cy": y}
         mark["link"] = VISIBLE | {"x1": cx, "y1": cy, "x2": x, "y2": y}
 
@@ -262,5 +261,5 @@ def _say_aloud(screen: _Screen) -> None:
         verdict=text["fitted.verdict"],
         part=text["part"],
         ratio=text["ratio" if screen.part else "fitted.rate"],
-        accuracy=text["accuracy" if screen.part else "fitted.accuracy"],
+        value=text["value" if screen.part else "fitted.value"],
     )

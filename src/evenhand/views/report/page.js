@@ -8,7 +8,7 @@
   if (!slider) return;
 
   const NONE = "–";
-  const UNKNOWN = { accuracy: null, ratio: null, population: "", rates: [], right: [] };
+  const UNKNOWN = { accuracy: null, value: null, ratio: null, population: "", rates: [], right: [] };
   const HIDDEN = { visibility: "hidden" }, VISIBLE = { visibility: "visible" };
 
   function fixed(x, digits) {
@@ -39,6 +39,12 @@
       return Math.abs(parts - Math.floor(parts + 0.5)) < 1e-9;
     }) ?? 4);
   const thousands = (n) => String(Math.floor(n + 0.5)).replace(/\B(?=(\d{3})+$)/g, ",");
+  function valueOf(x) {
+    if (x === null) return NONE;
+    const [whole, rest] = fixed(words.per * x, words.digits).split(".");
+    const grouped = whole.replace(/(?<=\d)(?=(\d{3})+$)/g, ",");
+    return grouped + (rest === undefined ? "" : "." + rest) + words.unit;
+  }
   const fill = (name, values) =>
     model.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? words[key]);
   function scaled(value, low, high) {
@@ -87,7 +93,7 @@
       text["status"] = fill(state, { saved: levelText(model.tau), target });
       mark["status"] = { "data-state": state };
       text["fitted.rate"] = valueText(point.rate, tau);
-      text["fitted.accuracy"] = percent(point.accuracy);
+      text["fitted.value"] = valueOf(point.value);
       text["fitted.verdict"] = fill((own ? "own." : "") + (reached ? "reached" : "missed"),
         { target, where: model.where, sure: model.sure });
       if (!reached && model.relied && point.reach !== null) {
@@ -100,6 +106,7 @@
       const figures = { "": now, "plain.": was, "best.": model.best_cut[key] || UNKNOWN };
       for (const name in figures) {
         text[name + "ratio"] = valueText(figures[name].ratio, tau);
+        text[name + "value"] = valueOf(figures[name].value);
         text[name + "accuracy"] = percent(figures[name].accuracy);
       }
       text["population"] = now.population;
@@ -160,15 +167,15 @@
       for (const other of model.parts) {
         mark["cloud." + other.key] = other.key === key ? VISIBLE : HIDDEN;
       }
-      if (point.reach === null || point.accuracy === null) return;
-      if (point.accuracy < y0) {
-        text["off"] = fill("off", { accuracy: percent(point.accuracy) });
+      if (point.reach === null || point.value === null) return;
+      if (point.value < y0) {
+        text["off"] = fill("off", { value: valueOf(point.value) });
         return;
       }
-      const [cx, cy] = place(point.reach, point.accuracy);
+      const [cx, cy] = place(point.reach, point.value);
       mark["chosen"] = { ...VISIBLE, cx, cy, "data-state": reached ? "ok" : "below" };
       if (key !== model.fitted && now.ratio !== null) {
-        const [sx, sy] = place(now.ratio, now.accuracy);
+        const [sx, sy] = place(now.ratio, now.value);
         mark["seen"] = { ...VISIBLE, cx: sx, cy: sy };
         mark["link"] = { ...VISIBLE, x1: cx, y1: cy, x2: sx, y2: sy };
       }
@@ -190,7 +197,7 @@
       verdict: text["fitted.verdict"],
       part: text["part"],
       ratio: text[part ? "ratio" : "fitted.rate"],
-      accuracy: text[part ? "accuracy" : "fitted.accuracy"],
+      value: text[part ? "value" : "fitted.value"],
     });
     return { text, mark };
   }

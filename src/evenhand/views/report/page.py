@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from evenhand.core.objectives import ACCURACY
 from evenhand.views.formats import (
     fill_in,
     fixed,
@@ -23,6 +24,7 @@ from evenhand.views.formats import (
     quoted,
     thousands,
 )
+from evenhand.views.objectives import objective_sentence, value_text
 from evenhand.views.report.drawings import (
     SOURCE_WORDS,
     curves_drawing,
@@ -60,6 +62,7 @@ from evenhand.views.report.words import (
 )
 from evenhand.views.targets import words_of
 from evenhand.views.verdicts import weight_sentence
+from evenhand.workflow.summary import objective_of
 
 # Characters of a name that are shown; of a longer one the beginning and the end.
 LONGEST_NAME = 160
@@ -124,6 +127,7 @@ def render(summary: dict[str, Any]) -> str:
         small=small_groups_sentence(summary),
         weight=weight_sentence(*weight_of(summary)),
         attributes=attribute_sentence(summary),
+        objective=objective_sentence(objective_of(summary)),
         # Of the table that was trained on: rows of a test table are not among its rows.
         used=summary["data"]["rows"]
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),
@@ -279,6 +283,10 @@ def _tiles(
             percent(old["accuracy"]),
         ),
     ]
+    objective = objective_of(summary)
+    if objective != ACCURACY:
+        shown = (value_text(model["words"], of["value"]) for of in (now, old))
+        tiles.insert(1, tile(objective.words.capitalize(), *shown))
     for end, word in (("low", "lowest"), ("high", "highest")) if worst is not None else ():
         j = now["rates"][worst][end]
         before, after = (of["rates"][worst]["rate"][j] if of else None for of in (was, now))

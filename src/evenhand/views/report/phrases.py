@@ -10,29 +10,27 @@ PHRASES = {
     "reached": "a model of this fit reaches {target}{sure}",
     "own.reached": "chosen for {target}, which it reaches {where}{sure}",
     "own.missed": "chosen for {target}, which it does not reach {where}{sure}",
-    "off": "The shown model is less accurate than this chart shows ({accuracy}).",
+    "off": "The shown model is {under} this chart shows ({value}).",
     "missed": "no model of this fit reaches {target}{sure}; the nearest is shown",
     "relied": "; {reach} or {better} can be relied on",
     # The bare value among some rows is not the verdict, which may ask for more.
     "verdict.ok": "reaches the target of {target} on these rows",
     "verdict.below": "{missed} the target of {target} on these rows",
     "verdict.none": "cannot be computed",
-    "cost.less": "{points} points less accurate than {plain}",
-    "cost.more": "{points} points more accurate than {plain}, {best} more than "
-    "at its most accurate cut",
-    "cost.cut": "{points} points more accurate than {plain} at its usual cut, "
-    "but not than at its most accurate one",
-    "cost.unknown": "{points} points more accurate than {plain} at its usual "
-    "cut, which need not be its most accurate one",
-    "cost.none": "as accurate as {plain}",
+    "cost.less": "{points} {lost} than {plain}",
+    "cost.more": "{points} {gained} than {plain}, {best} more than at its {top} cut",
+    "cost.cut": "{points} {gained} than {plain} at its usual cut, but not than at its {top} one",
+    "cost.unknown": "{points} {gained} than {plain} at its usual cut, which need not be its {top} "
+    "one",
+    "cost.none": "{alike} {plain}",
     "span": "{low}–{high}%",
     "of": "{top} of {bottom}",
     "floor": "Dashed line: beside the highest rate, the target asks every other group for at least "
     "{rate}.",
     "extremes": "Lowest: “{low}” with {lowest}. Highest: “{high}” with {highest}.",
     "alt": "{group}: before {before}, after {after}",
-    "spoken": "Target {target}: {verdict}. On {part}: {name} {ratio}, accuracy {accuracy}.",
-    "spoken.fitted": "Target {target}: {verdict}. {Name} {ratio}, accuracy {accuracy}.",
+    "spoken": "Target {target}: {verdict}. On {part}: {name} {ratio}, {worth} {value}.",
+    "spoken.fitted": "Target {target}: {verdict}. {Name} {ratio}, {worth} {value}.",
     "empty": "There is no model to choose from.",
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.core.objectives import ACCURACY
 from evenhand.statistics.verdicts import HOLDS, UNTOLD
 from evenhand.views.formats import (
     fill_in,
@@ -17,11 +18,12 @@ from evenhand.views.formats import (
     quoted,
     thousands,
 )
+from evenhand.views.objectives import objective_words, says
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
 from evenhand.views.report.phrases import LIMITS, SMALL_GROUPS, WEIGHTED_ROWS, part_words
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import population_sentence
-from evenhand.workflow.summary import target_of, verdict_of
+from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
 
 
 def how_chosen(summary: dict[str, Any]) -> str:
@@ -49,6 +51,8 @@ def sure_words(summary: dict[str, Any]) -> str:
     return ""
 
 
+# Utilities closer than this are the same but for rounding.
+SAME = 1e-12
 # Rates of small groups that a sentence has at most.
 MOST_RATES = 6
 # Not those of whoever's language the machine speaks.
@@ -272,23 +276,27 @@ def _cost_sentence(
     before: dict[str, Any] | None,
     best: dict[str, Any] | None,
 ) -> str:
-    """Say how often the model is right, beside plain logistic regression."""
-    got = summary["reached"]
-    if not test or test["accuracy"] is None:
-        if got["accuracy"] is None:
+    """Say how often the model is right, or what it is worth, beside plain logistic regression."""
+    got, objective = summary["reached"], objective_of(summary)
+    share = objective == ACCURACY
+    worth, top = worth_of(got), objective_words(objective)["top"]
+    if not test or test["value"] is None:
+        if worth is None:
             return ""
-        return f"The model is right for {percent(got['accuracy'])} of the rows {got['where']}."
-    cost = f"The model is right for {percent(test['accuracy'])} of the test rows."
-    if not before or before["accuracy"] is None:
+        rows = "of the rows " if share else ""
+        return f"The model {says(objective, worth)} {rows}{got['where']}."
+    rows = "of the test rows" if share else "on the test rows"
+    cost = f"The model {says(objective, test['value'])} {rows}."
+    if not before or before["value"] is None:
         return cost
     cost += (
-        f" {plain_name(summary).capitalize()}, which does not look at fairness, is right for "
-        f"{percent(before['accuracy'])} and {_has_value(summary, before)}"
+        f" {plain_name(summary).capitalize()}, which does not look at fairness, "
+        f"{says(objective, before['value'])} and {_has_value(summary, before)}"
     )
-    if best and best["accuracy"] is not None:
+    if best and best["value"] is not None:
         cost += (
-            "; at the cut (score threshold) that is most accurate on the training rows it is right "
-            f"for {percent(best['accuracy'])} and {_has_value(summary, best)}"
+            f"; at the cut (score threshold) that is {top} on the training rows it "
+            f"{says(objective, best['value'])} and {_has_value(summary, best)}"
         )
     return f"{cost}."
 
@@ -386,72 +394,71 @@ def again_sentence(summary: dict[str, Any]) -> str:
 
 
 def useless_sentence(summary: dict[str, Any]) -> str:
-    """Say so if one answer to everybody is as often right as the saved model.
+    """Say so if one answer to everybody is as often right as the saved model, or worth as much.
 
-    On the last part that has counts it is less often right, or on the rows that the model was
-    chosen on not more often beyond chance.
+    On the last part that has counts it is worth less, or on the rows that the model was chosen on
+    not more beyond chance.
     """
     counts_of = (summary.get("saved") or {"counts": {}})["counts"]
     counted = [part for part in summary["parts"] if counts_of.get(part["key"])]
     if not counted:
         return ""
-    part = counted[-1]
+    part, objective = counted[-1], objective_of(summary)
     counts = np.asarray(counts_of[part["key"]], dtype=float)
-    labels = counts.sum(axis=(0, 2))
-    right, most = np.trace(counts.sum(axis=0)), int(np.argmax(labels))
-    if right < labels[most]:
-        rows = part_words(part)
-        model, other = (percent(n / labels.sum()) for n in (right, labels[most]))
+    best, utility, other = objective.best_for_everybody(counts)
+    if objective.utility(counts) < utility - SAME:
+        own = float(objective.value(counts))
+        rows = f"{'of' if objective == ACCURACY else 'on'} the {part_words(part)}"
         return (
-            f"The saved model is right for {model} of the {rows}, less than the same answer to "
-            f"everybody: {quoted(summary['labels'][most])} is right for {other}."
-            f"{_worth_sentence(summary)}"
+            f"The saved model {says(objective, own)} {rows}, {objective.than(own, other)} than the "
+            f"same answer to everybody: {quoted(summary['labels'][best])} {says(objective, other)}."
+            f"{_strictest_sentence(summary)}"
         )
     reached, constant = summary["reached"], summary["reached"]["constant"]
+    own, other = worth_of(reached) or 0.0, worth_of(constant) or 0.0
     if reached["beats_constant"]:
         return ""
     return (
-        f"The saved model is right for {percent(reached['accuracy'])} {reached['where']}, "
-        f"{'less' if reached['accuracy'] < constant['accuracy'] else 'not clearly more'} than the "
-        f"same answer to everybody: {quoted(str(constant['label']))} is right for "
-        f"{percent(constant['accuracy'])}.{_worth_sentence(summary)}"
+        f"The saved model {says(objective, own)} {reached['where']}, "
+        f"{objective.than(own, other)} than the same answer to everybody: "
+        f"{quoted(str(constant['label']))} {says(objective, other)}.{_strictest_sentence(summary)}"
     )
 
 
-def _worth_sentence(summary: dict[str, Any]) -> str:
+def _strictest_sentence(summary: dict[str, Any]) -> str:
     """Say up to which target a model is clearly better than one answer, if this one's is not."""
     reached = summary["reached"]
     if reached["beats_constant"]:
         return ""
-    worth = reached["worth"]
-    if worth is None:
+    strictest = reached["strictest"]
+    if strictest is None:
         return f" No other target has a model that is clearly better {reached['where']}."
     return (
         f" The strictest target with a model that is clearly better {reached['where']} is "
-        f"{target_of(summary).at(worth['level'])}, right for {percent(worth['accuracy'])}."
+        f"{target_of(summary).at(strictest['level'])}: it "
+        f"{says(objective_of(summary), strictest['worth'])}."
     )
 
 
 def constant_sentence(summary: dict[str, Any], key: str) -> str:
-    """Say from which target on one answer to everybody is more often right, if there is one."""
-    points, words = summary["points"], words_of(summary)
+    """Say from which target on one answer to everybody is worth more, if there is one."""
+    points, words, objective = summary["points"], words_of(summary), objective_of(summary)
     if not points:
         return ""
     counts = np.array([point["counts"][key] for point in points], dtype=float)
-    right = np.trace(counts.sum(axis=1), axis1=1, axis2=2)
-    labels = counts[0].sum(axis=(0, 2))
-    worse = np.flatnonzero(right < labels.max())
+    best, utility, value = objective.best_for_everybody(counts[0])
+    worse = np.flatnonzero(objective.utility(counts) < utility - SAME)
     if not len(worse):
         return ""
-    label = quoted(summary["labels"][int(labels.argmax())])
-    first = int(worse[0])
-    rows = f"{label} is right for {percent(labels.max() / labels.sum())} of these rows"
+    first, own = int(worse[0]), objective == ACCURACY
+    rows = f"{'of' if own else 'on'} these rows"
+    rows = f"{quoted(summary['labels'][best])} {says(objective, value)} {rows}"
+    more = "right more often" if own else "worth more"
     if not first:
-        return f"The same answer to everybody is right more often than any of these models: {rows}."
+        return f"The same answer to everybody is {more} than any of these models: {rows}."
     target = words.text(points[first - 1]["reach"], summary["tau"])
     return (
-        f"Beyond the target {target} the same answer to everybody is right more often than the "
-        f"model: {rows}."
+        f"Beyond the target {target} the same answer to everybody is {more} than the model: {rows}."
     )
 
 

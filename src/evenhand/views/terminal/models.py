@@ -11,9 +11,14 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from evenhand.core.errors import Parameter
-from evenhand.core.rates import overall_accuracy
 from evenhand.core.targets import Target
 from evenhand.views.formats import percent, plain_name
+from evenhand.views.objectives import (
+    cell_text,
+    heading,
+    objective_sentence,
+    objective_words,
+)
 from evenhand.views.report.left_out import (
     missed_over_all,
     unknown_over_all,
@@ -33,7 +38,7 @@ from evenhand.views.report.words import (
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.terminal.screen import Folded, Grid, Screen, crossed, short
 from evenhand.views.verdicts import STYLES, weight_sentence
-from evenhand.workflow.summary import target_of
+from evenhand.workflow.summary import objective_of, target_of
 
 # What plain logistic regression is called at the cut that is best on the training rows.
 BEST_CUT = "plain, best cut"
@@ -44,13 +49,13 @@ NO_MARKS = dict.fromkeys(map(ord, "\u2068\u2069"))
 def figures_of(
     summary: dict[str, Any], counts: Any
 ) -> tuple[float, list[float], list[NDArray[Any]]]:
-    """Accuracy, and of each rate of the summary the groups' comparison and values, of counts."""
+    """Give the objective's value of counts, and of each rate the comparison and the values."""
     c = np.asarray(counts, dtype=float)
     compared = c[: len(summary["groups"])]
     targets = target_of(summary).components
     values = [float(target.value(compared)) for target in targets]
     rates = [target.rate.components[0].per_group(compared) for target in targets]
-    return float(overall_accuracy(c)), values, rates
+    return float(objective_of(summary).value(c)), values, rates
 
 
 def _notion_taus(summary: dict[str, Any]) -> list[tuple[str, float]]:
@@ -77,7 +82,8 @@ def _rate_names(summary: dict[str, Any]) -> list[str]:
 
 
 def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: str) -> Grid:
-    """Accuracy, ratios and rates of several classifiers: a row for each if there is room."""
+    """Tell what classifiers are worth, ratios and rates: a row for each if there is room."""
+    objective = objective_of(summary)
     figures = [(name, *figures_of(summary, counts)) for name, counts in rows]
     targets, names, words = target_of(summary).components, _rate_names(summary), words_of(summary)
     of_rates = [target.rate.components[0].groups(summary["groups"]) for target in targets]
@@ -90,16 +96,16 @@ def _points_table(summary: dict[str, Any], rows: list[tuple[str, Any]], where: s
     if len(targets) == 1:
         groups = ["lowest", "highest"] if wide else [short(g, 20) for g in of_rates[0]]
         title = f"{where} ({names[0]} of each group, and their {words.name})"
-        table = Grid("", "accuracy", words.name, *groups, title=title)
-        for name, accuracy, ratios, values in figures:
+        table = Grid("", heading(objective), words.name, *groups, title=title)
+        for name, worth, ratios, values in figures:
             ratio = words.text(ratios[0], targets[0].level)
-            table.row(name, f"{accuracy:.4f}", ratio, *shown(values[0]))
+            table.row(name, cell_text(objective, worth), ratio, *shown(values[0]))
         if table.fits():
             return table
     # A row for each group: there is room for any number of them.
     symbol = "target" if words.name == "shortfall" else words.symbol
     table = Grid("", symbol, *(name for name, *_ in figures), title=where)
-    table.row("accuracy", "", *(f"{accuracy:.4f}" for _, accuracy, *_ in figures))
+    table.row(heading(objective), "", *(cell_text(objective, worth) for _, worth, *_ in figures))
     for k, (name, target) in enumerate(zip(names, targets, strict=True)):
         words = TARGET_WORDS[target.comparison]
         cells = [
@@ -194,6 +200,8 @@ def _say_first(screen: Screen, summary: dict[str, Any]) -> None:
         screen.say(short(summary["adjusted"]["sentence"], 600))
     if summary["group_use"]:
         screen.say(short(summary["group_use"], 400), "bold yellow")
+    if objective_sentence(objective_of(summary)):
+        screen.say(f"maximised: {objective_sentence(objective_of(summary))}")
     for sentence in (weight_sentence(*weight_of(summary)), attribute_sentence(summary)):
         if sentence:
             screen.say(short(sentence.translate(NO_MARKS), 400), "yellow")
@@ -250,17 +258,20 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
             continue
         rows.remove(best)
         screen.print(_points_table(summary, rows, where))
-        accuracy, ratios, _ = figures_of(summary, best[1])
+        worth, ratios, _ = figures_of(summary, best[1])
+        objective = objective_of(summary)
         words, targets = words_of(summary), target_of(summary).components
         shown = ", ".join(
             TARGET_WORDS[t.comparison].text(r, t.level)
             for r, t in zip(ratios, targets, strict=True)
         )
         name = "ratio and difference" if words.name == "shortfall" else words.name
-        screen.say(f"{best[0]}: accuracy {accuracy:.4f}, {name} {shown}", "dim")
+        text = f"{heading(objective)} {cell_text(objective, worth)}"
+        screen.say(f"{best[0]}: {text}, {name} {shown}", "dim")
     best = (summary["plain"] or {}).get("best_cut")
     if best is not None and best["cut"] != 0:
-        screen.say("Best cut: the score threshold that is most accurate on training rows.", "dim")
+        top = objective_words(objective_of(summary))["top"]
+        screen.say(f"Best cut: the score threshold that is {top} on training rows.", "dim")
     say_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
@@ -383,15 +394,16 @@ def show_frontier(summary: dict[str, Any]) -> None:
 
 
 def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
-    """Show what answers each target, with bars of the accuracy."""
+    """Show what answers each target, with bars of what it is worth."""
     points, several = summary["points"], len(summary["rate"]["parts"]) > 1
     words, target = words_of(summary), target_of(summary)
-    names, bars = [words.name], "accuracy as a bar"
+    objective = objective_of(summary)
+    names, bars = [words.name], f"{objective.name.replace('_', ' ')} as a bar"
     own = [TARGET_WORDS[part.comparison] for part in target.components]
     if several:
         names = [f"{n}, {w.name}" for n, w in zip(_rate_names(summary), own, strict=True)]
     symbol = "" if words.name == "shortfall" else f" {words.symbol}"
-    table = Grid(f"target{symbol}", "accuracy", *names, bars, left=[bars])
+    table = Grid(f"target{symbol}", heading(objective), *names, bars, left=[bars])
     reach, rows = np.array([p["reach"] for p in points]), []
     for tau in words.table_levels(reach.min(initial=words.parity), target.level):
         if words.name == "shortfall" and not all(0 < t < 1 for t in _moved(summary, target, tau)):
@@ -401,18 +413,18 @@ def _frontier_table(summary: dict[str, Any], key: str, alike: bool) -> Grid:
             rows.append((tau, True, *figures_of(summary, summary["saved"]["counts"][key])[:2]))
         elif i < len(points):
             rows.append((tau, False, *figures_of(summary, points[i]["counts"][key])[:2]))
-    accuracies = [accuracy for _, _, accuracy, _ in rows]
-    least, best = min(accuracies), max(accuracies)
-    for tau, is_saved, accuracy, ratios in rows:
+    worths = [worth for _, _, worth, _ in rows]
+    least, best = min(worths), max(worths)
+    for tau, is_saved, worth, ratios in rows:
         mark = " ◀ saved" if is_saved else ""
         reached = summary["reached"]["target_reached"]
         mark += f", {not_reached(summary)}" * (is_saved and not reached)
-        share = (accuracy - least) / (best - least) if best > least else 1.0
+        share = (worth - least) / (best - least) if best > least else 1.0
         bar = Text("█" * (6 + round((5 if several else 24) * share)) + mark, style="cyan")
         goals = [part.level for part in target.at(tau).components]
         shown = [w.text(ratio, goal) for w, ratio, goal in zip(own, ratios, goals, strict=True)]
         taus = [words.sign * tau] if alike else _moved(summary, target, tau)
-        table.row(" / ".join(f"{t:.3g}" for t in taus), f"{accuracy:.4f}", *shown, bar)
+        table.row(" / ".join(f"{t:.3g}" for t in taus), cell_text(objective, worth), *shown, bar)
     return table
 
 
