@@ -276,7 +276,8 @@ LEGEND = """
 Accuracy at a rate, in brackets one standard error in units of the last digit; –: the mean curve
 does not get there; °: one answer to everybody is right more often, by .001 or more. *Unprocessed*:
 test accuracy of the method's score, as it stands for τ = .8, with the group cuts that were best for
-accuracy in training (median over splits). †: needs the group. CPU seconds for all τ together on one thread, and the rise of the process's memory."""
+accuracy in training (median over splits). †: needs the group. CPU seconds for all τ together on one
+thread, and the rise of the process's memory."""
 
 
 def page(names, keys, results, verdicts, judged):
