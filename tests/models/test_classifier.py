@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -198,12 +199,17 @@ def test_every_combination_fits(notion, reading, solver, update):
     np.testing.assert_array_equal(found, expected)
 
 
+@cache
+def plain_fit(notion):
+    return fit(*make_problem(n=1000), notion=notion, max_iter=50)
+
+
 @pytest.mark.parametrize("notion", NOTION_NAMES)
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_layout_and_precision(notion, layout, dtype):
     X, y, z = make_problem(n=1000)
-    reference = fit(X, y, z, notion=notion, max_iter=50)
+    reference = plain_fit(notion)
     model = fit(as_layout(X.astype(dtype), layout), y, z, notion=notion, max_iter=50)
     tolerance = 1e-9 if dtype == np.float64 else 0.01
     assert model.accuracy_ == pytest.approx(reference.accuracy_, abs=tolerance)
