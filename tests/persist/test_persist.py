@@ -877,6 +877,8 @@ class TestSaving:
         X, y = people()
         with raises("not_fitted"):
             save_model(FairClassifier(), tmp_path / "m")
+        with raises("not_fitted"):
+            save_model(fair_pipeline("sex"), tmp_path / "m")
         with pytest.raises(TypeError, match="a dict cannot be saved"):
             save_model({}, tmp_path / "m")
         rows = np.column_stack([X["age"], X["age"] % 7]).astype(float)

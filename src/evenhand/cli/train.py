@@ -13,7 +13,7 @@ from evenhand.cli import options as opt
 from evenhand.cli.files import VERDICTS, caught_warnings, check_writable, read_file, title_of
 from evenhand.cli.shell import command, command_line, finish, plain_errors, reached, show
 from evenhand.cli.wording import spell
-from evenhand.core.errors import InputError, sentences
+from evenhand.core.errors import InputError, Parameter, sentences
 
 # What --dask means without an address.
 HERE = "here"
@@ -53,7 +53,7 @@ def train(
     test_size: opt.TestSize = None,
     confidence: opt.Confidence = "0.9",
     selection: opt.SelectionRows = opt.Selection.train,
-    delta: opt.Delta = 0.05,
+    delta: opt.Delta = None,
     attributes: opt.AttributesMode = opt.Attributes.crossed,
     group_cuts: opt.GroupCuts = False,
     boosted: opt.Boosted = False,
@@ -130,7 +130,7 @@ def train(
                 notion=notions[0] if len(notions) == 1 else notions,
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,
-                delta=delta,
+                **_delta(delta, confidence),
                 attributes=attributes.value,
                 group_cuts=group_cuts,
                 boosted=boosted,
@@ -163,7 +163,7 @@ def adjust(
     test_size: opt.TestSize = None,
     confidence: opt.Confidence = "0.9",
     selection: opt.SelectionRows = opt.Selection.train,
-    delta: opt.Delta = 0.05,
+    delta: opt.Delta = None,
     attributes: opt.AttributesMode = opt.Attributes.crossed,
     group_cuts: opt.GroupCuts = False,
     exclude: opt.Exclude = None,
@@ -237,6 +237,16 @@ def _share(test: str | None, test_size: float | None) -> float:
     if not 0 <= share < 1:
         raise InputError("bad_test_size", value=share)
     return share
+
+
+def _delta(delta: float | None, confidence: str) -> dict[str, float]:
+    """Refuse the error of a certificate where none is asked for."""
+    if delta is None:
+        return {}
+    if opt.parse_confidence(confidence) != "certified":
+        certified = Parameter("confidence", "certified")
+        raise InputError("delta_without_certificate", certified=certified, delta=Parameter("delta"))
+    return {"delta": delta}
 
 
 def _survey(weight: str | None, survey_weights: bool) -> bool:

@@ -18,7 +18,13 @@ from evenhand.tables.columns import as_table, check_width, no_column
 from evenhand.tables.groups import bins_by_column, find_edges
 from evenhand.tables.pipeline import FairPipeline
 from evenhand.workflow.counting import add_answers, rows_in_memory, with_counts
-from evenhand.workflow.labels import fingerprint, label_counts, labelled_rows, too_few_to_test
+from evenhand.workflow.labels import (
+    fingerprint,
+    label_counts,
+    labelled_rows,
+    too_few_to_test,
+    warn_of_alike_groups,
+)
 from evenhand.workflow.matters import what_matters
 from evenhand.workflow.settings import TrainSettings
 from evenhand.workflow.unlabelled import count_unlabelled, numbers_or_none
@@ -75,6 +81,7 @@ def train_table(
         "test_title": "held back from the start" if test is None else "the test table",
         "fingerprint": fingerprint(X),
     }
+    warn_of_alike_groups(X, settings.columns)
     X.release()
     labels = label_counts(y)
     pipeline = settings.pipeline()
