@@ -1,5 +1,12 @@
 """Settings and fixtures of all tests."""
 
+import os
+
+# Workers that run beside each other take turns on the cores: threads within each only wait for one
+# another. Set before NumPy is loaded; the processes that tests start inherit it.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from helpers import make_problem
 from hypothesis import HealthCheck, settings

@@ -22,14 +22,21 @@ PAGES = [
     *sorted((ROOT / "benchmarks/notes").glob("*.md")),
 ]
 EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.stem != "demo"]
+# These compare methods, each fitted several times.
+LONG = {"compare.md", "compare_methods.py"}
 mpl.use("Agg")
+
+
+def marked(paths):
+    """The paths as parameters; those that take long are for the slow tests."""
+    return [pytest.param(p, marks=[pytest.mark.slow] if p.name in LONG else []) for p in paths]
 
 
 def blocks(path):
     return re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", marked(p for p in PAGES if blocks(p)), ids=lambda p: p.name)
 def test_python_blocks_run(path, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write a file
     namespace = {}
@@ -59,7 +66,7 @@ def test_links_lead_somewhere(path):
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", marked(EXAMPLES), ids=lambda p: p.stem)
 def test_an_example_draws_its_picture(path, tmp_path, monkeypatch):
     assert (ROOT / f"docs/_static/gallery/{path.stem}.png").exists()
     assert f"literalinclude}} ../examples/{path.name}" in (ROOT / "docs/gallery.md").read_text()

@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+from functools import cache
 
 import pytest
 from helpers import ROOT, raises
@@ -20,16 +21,22 @@ def tool(monkeypatch):
     return messages
 
 
+@cache
+def source(read):
+    """The syntax trees of the package, made once for all tests."""
+    return read()
+
+
 def package(place):
     return place.partition("/")[0].partition(".")[0]
 
 
 def test_codes_sentences_and_data_belong_together(tool):
-    assert tool.find_faults(tool.read_source(), tool.read_sentences()) == []
+    assert tool.find_faults(source(tool.read_source), tool.read_sentences()) == []
 
 
 def test_no_option_outside_the_command(tool):
-    trees, sentences = tool.read_source(), tool.read_sentences()
+    trees, sentences = source(tool.read_source), tool.read_sentences()
     named = tool.options_named(trees)
     assert [place for place in named if package(place) not in NAME_OPTIONS] == []
     library = {path: tree for path, tree in trees.items() if package(path) not in NAME_OPTIONS}
@@ -43,7 +50,7 @@ def test_no_option_outside_the_command(tool):
 
 
 def test_errors_carry_data(tool):
-    assert list(tool.plain_errors(tool.read_source())) == []
+    assert list(tool.plain_errors(source(tool.read_source))) == []
 
 
 @pytest.mark.parametrize(

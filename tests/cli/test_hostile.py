@@ -367,6 +367,23 @@ class TestPredict:
         (tmp_path / "t.csv").write_bytes(GOOD)
         assert run("train", "t.csv", *TRAIN).exit_code == 0
 
+    def test_a_model_is_not_replaced_by_what_is_picked(self, run, tmp_path):
+        before = (tmp_path / "m.model").read_bytes()
+        result = run("pick", "m.model", "--tau", "0.5", "-o", "m.model")
+        assert result.exit_code == 1
+        assert "m.model is an input" in result.stderr
+        assert (tmp_path / "m.model").read_bytes() == before
+
+    @pytest.mark.parametrize("out", ["out.csv", "-"])
+    def test_lost_zeros_are_told(self, run, tmp_path, out):
+        codes = np.resize(["00501", "01234", "99999"], 200)
+        (tmp_path / "t.csv").write_bytes(changed(zip=codes))
+        assert run("train", "t.csv", *TRAIN).exit_code in (0, 2)
+        (tmp_path / "n.csv").write_bytes(changed(zip=[c.lstrip("0") for c in codes]))
+        result = run("predict", "m.model", "n.csv", "-o", out)
+        assert result.exit_code == 0
+        assert "column 'zip' has '1234' where the model knows '01234'" in result.stderr
+
     @pytest.mark.parametrize(
         ("data", "message"),
         [
@@ -748,9 +765,15 @@ class TestWordsOfOptions:
     def test_parameters_become_options(self, parameter, typed):
         assert spell(parameter) == typed
 
+    def test_an_error_of_no_certificate(self, run, tmp_path):
+        (tmp_path / "t.csv").write_bytes(GOOD)
+        result = run("train", "t.csv", *TRAIN, "--delta", "0.01")
+        assert result.exit_code == 1
+        assert "none is asked for; ask with --confidence certified" in result.stderr
+
     def test_a_parameter_out_of_range(self, run, tmp_path):
         (tmp_path / "t.csv").write_bytes(GOOD)
-        result = run("train", "t.csv", *TRAIN, "--delta", "2")
+        result = run("train", "t.csv", *TRAIN, "--delta", "2", "--confidence", "certified")
         assert result.exit_code == 1
         assert result.stderr.startswith("evenhand: --delta must be a float in the range (0.0, 1.0)")
 
@@ -782,8 +805,8 @@ class TestWordsOfOptions:
         assert set(OPTIONS.values()) <= there
 
     def test_a_new_group_among_very_many(self, run, tmp_path):
-        many = [f"g{i % 40}" for i in range(4000)]
-        (tmp_path / "t.csv").write_bytes(csv(table(4000).assign(g=many)))
+        many = [f"g{i % 40}" for i in range(2000)]
+        (tmp_path / "t.csv").write_bytes(csv(table(2000).assign(g=many)))
         options = ["--group-cuts", "--tau", "0.1"]
         assert run("train", "t.csv", *TRAIN, *options).exit_code in (0, 2)
         (tmp_path / "n.csv").write_bytes(changed(g="x" * 500))

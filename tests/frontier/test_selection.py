@@ -175,6 +175,7 @@ def choose(frontier, held, rate, tau, certify=None):
 
 
 class TestChoice:
+    @settings(max_examples=30)
     @given(st.integers(0, 40), st.integers(2, 4), st.sampled_from([60, 300, 2000]))
     def test_stops_at_the_first_failure(self, seed, n_groups, size):
         rng = np.random.default_rng(seed)
@@ -313,7 +314,7 @@ class TestChoice:
             assert choice.point is frontier.last
         assert "none to test" in str(choice.guarantee)
 
-    @pytest.mark.parametrize("n_groups", [2, 3])
+    @pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
     def test_a_certificate_is_wrong_at_most_delta(self, n_groups):
         # Points of known rates, the truth of each a little below or above 0.8.
         rng = np.random.default_rng(2)
@@ -809,7 +810,7 @@ def test_a_stricter_target_never_has_a_more_accurate_answer(name, seed):
     except ValueError as error:
         assume("is left to" not in str(error))
         raise
-    moved = [model.at(tau) for tau in np.linspace(0.02, 1, 50)]
+    moved = [model.at(tau) for tau in np.linspace(0.02, 1, 26)]
     accuracy = np.array([m.accuracy_ for m in moved])
     assert (np.diff(accuracy) <= 1e-11).all()
     for m in moved:
@@ -818,7 +819,7 @@ def test_a_stricter_target_never_has_a_more_accurate_answer(name, seed):
         assert np.isnan(m.rate_) or m.rate_bound_ <= m.rate_ + 1e-12
     # The figures are those of the predictions, on the rows the point was chosen on.
     if name in ("train", "confident"):
-        for m in moved[::12]:
+        for m in moved[::6]:
             _, counts = group_counts(y, m.predict(X), sensitive_features=z)
             assert m.accuracy_ == pytest.approx(np.mean(m.predict(X) == y))
             np.testing.assert_allclose(m.rate_, RATE.ratio(counts))

@@ -973,7 +973,7 @@ def small_tables(draw):
     return X, np.array(labels)[y], np.array(["a", "b", "ü"])[z], weight
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     small_tables(),
     st.sampled_from([0.3, 0.8, 1.0]),

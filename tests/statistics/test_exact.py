@@ -36,7 +36,7 @@ def errors(sizes, bounds, delta, level, comparison):
 
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.2])
 @pytest.mark.parametrize(
-    "sizes", [pytest.param(s, marks=[pytest.mark.slow] if sum(s) > 30 else []) for s in SIZES]
+    "sizes", [pytest.param(s, marks=[pytest.mark.slow] if sum(s) > 25 else []) for s in SIZES]
 )
 def test_size_by_enumeration(sizes, delta):
     a_j, a_k = outcomes(sizes)

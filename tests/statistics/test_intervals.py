@@ -36,7 +36,9 @@ def probability(found, sizes, rates):
 GRID = {2: np.linspace(0.02, 0.98, 13), 3: np.array([0.05, 0.3, 0.5, 0.8, 0.98])}
 
 
-@pytest.mark.parametrize("sizes", [(9, 6), (5, 12), (4, 3, 4)])
+@pytest.mark.parametrize(
+    "sizes", [(9, 6), pytest.param((5, 12), marks=pytest.mark.slow), (4, 3, 4)]
+)
 @pytest.mark.parametrize("function", [ratio_interval, difference_interval])
 @pytest.mark.parametrize("sides", [1, 2])
 def test_coverage_by_enumeration(sizes, function, sides):

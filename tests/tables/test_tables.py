@@ -402,7 +402,45 @@ class TestIdentifiers:
         assert TableEncoder().fit(table).plans_[0].kind == "number"
 
 
+class TestLostZeros:
+    """A spreadsheet writes the code 00501 as 501."""
+
+    CODES = ("00501", "01234", "99999")
+
+    @pytest.mark.parametrize("read_as", [str, int])
+    def test_codes_without_their_zeros_are_told(self, read_as):
+        encoder = TableEncoder().fit(pd.DataFrame({"zip": np.repeat(self.CODES, 20)}))
+        lost = pd.DataFrame({"zip": [read_as(code.lstrip("0")) for code in self.CODES]})
+        with warns("lost_zeros", column="zip", value="1234", category="01234"):
+            found = encoder.transform(lost)
+        # They are unknown values.
+        np.testing.assert_array_equal(np.asarray(found)[:2], 0)
+
+    def test_others_are_not(self):
+        codes = pd.DataFrame({"zip": np.repeat([*self.CODES, "501"], 20)})
+        encoder = TableEncoder(kinds={"zip": "category"}).fit(codes)
+        encoder.transform(pd.DataFrame({"zip": ["501", "00501", "7"]}))  # a warning is an error
+
+
+def test_medians_are_written_as_people_write_them():
+    dates = pd.date_range("2001-01-01", periods=61, freq="D").to_series(index=range(61))
+    table = pd.DataFrame({"born": dates, "pay": 50_000.0 + np.arange(61) ** 2, "some": dates})
+    table.loc[3, ["born", "pay"]] = None
+    said = TableEncoder().fit(table).decisions().set_index("column")["action"]
+    assert "1 missing value set to the median, 2001-01-31;" in said["born"]
+    assert said["pay"] == "1 missing value set to the median, 50,930"
+
+
 class TestPipeline:
+    def test_errors_of_the_classifier_name_the_column(self, people):
+        X, y = people
+        with raises("number_of_groups", n=1) as caught:
+            fair_pipeline("sex").fit(X.assign(sex="f"), y)
+        assert str(caught.value).startswith("the sensitive column 'sex' has 1 group: 'f'")
+        model = fair_pipeline("sex", tau=0.7, group_cuts=True).fit(X, y)
+        with raises("unknown_group", groups="the sensitive column 'sex'", group="x"):
+            model.predict(X.assign(sex="x"))
+
     def test_like_its_parts(self, people):
         X, y = people
         ours = fair_pipeline("sex", tau=0.7).fit(X, y)

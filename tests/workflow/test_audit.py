@@ -4,11 +4,12 @@ import itertools
 import json
 import re
 import shlex
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import raises
+from helpers import raises, warns
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
@@ -481,6 +482,32 @@ class TestOtherLabels:
         assert "'Yes' (40 rows) and 'yes' (120 rows) in y are counted as different" in shown
         found = audit_table(self.frame("1", "1.0"), label="y", sensitive=["g"], favourable="yes")
         assert found["alike_labels"] == [{"1": 40, "1.0": 40}]
+
+    def test_one_group_written_in_two_ways(self, run):
+        frame = rows(**{g: [(60, {"y": "yes"}), (40, {"y": "no"})] for g in ("a", "A", "b")})
+        args = [*ROLES, "--favourable", "yes"]
+        found = json.loads(run("audit", frame, *args, "--json", code=0).stdout)
+        assert found["alike_groups"] == {"g": [{"A": 100, "a": 100}]}
+        told = "'a' (100 rows) and 'A' (100 rows) in g are counted as different groups"
+        assert told in words(run("audit", frame, *args, code=0).stdout)
+        settings = {"label": "y", "sensitive": ["g"], "favourable": "yes", "tau": 0.1}
+        inputs = frame.assign(x=np.arange(300) % 7)
+        with warns("alike_labels", column="g", what="different groups"):
+            train_table(inputs, **settings)
+
+    def test_training_tells_of_them_as_well(self):
+        frame = self.frame("no", "pending").assign(x=np.arange(200) % 7)
+        settings = {"label": "y", "sensitive": ["g"], "favourable": "yes", "tau": 0.1}
+        others = "'no' (40 rows) and 'pending' (40 rows)"
+        with warns("other_labels", column="y", labels=others):
+            train_table(frame, **settings)
+        with warns("perhaps_no_outcome", labels="'pending'", na=Parameter("na", ["pending"])):
+            train_table(frame, **settings)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            train_table(frame, **settings, na=["pending"])
+        codes = {getattr(w.message, "code", None) for w in caught}
+        assert not codes & {"other_labels", "perhaps_no_outcome"}
 
 
 class TestRatesAreWhatTheySay:

@@ -89,7 +89,7 @@ def pick(
         from evenhand.workflow.counting import facing_facts
         from evenhand.workflow.summary import earlier_taus, summarise
 
-        check_writable(out)
+        check_writable(out, model)
         saved = load(model, whole=True)
         goal = None if tau is None else opt.parse_target(tau)
         apart = None if epsilon is None else opt.parse_difference(epsilon)
@@ -156,8 +156,10 @@ def predict(
         if out == "-":
             if use:
                 typer.echo(f"evenhand: {use}", err=True)
-            with printed():
+            with caught_warnings() as caught, printed():
                 write_chunks(answers, sys.stdout.buffer, out)
+            for note in sentences(caught, spell):
+                typer.echo(f"evenhand: {note}", err=True)
             return
         check_writable(Path(out), file, model)
         written: list[int] = []
@@ -165,15 +167,17 @@ def predict(
         def write(handle: Any) -> None:
             written.append(write_chunks(answers, handle, out))
 
-        write_atomically(out, write)
-        n = written[0]
+        with caught_warnings() as caught:
+            write_atomically(out, write)
+        n, notes = written[0], sentences(caught, spell)
     about = {"favourable_answer": answer, "needs_group": bool(use), "group_use": use}
 
     def screen(view: Any) -> None:
         view.show_use(answer, use)
         typer.echo(f"{n:,} row{'s' * (n != 1)} predicted: {out}")
+        view.say_notes(notes)
 
-    show(as_json, about | {"rows": n, "out": out}, screen)
+    show(as_json, about | {"rows": n, "out": out, "notes": notes}, screen)
 
 
 def _check_kept(keep: list[str], labels: list[Any]) -> None:

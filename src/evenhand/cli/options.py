@@ -202,7 +202,10 @@ class Selection(StrEnum):
 SelectionRows = Annotated[
     Selection, typer.Option(help="On which rows the point is chosen for --tau.")
 ]
-Delta = Annotated[float, typer.Option(help="Probability with which a certificate may be wrong.")]
+Delta = Annotated[
+    float | None,
+    typer.Option(help="Probability with which a certificate may be wrong.", show_default="0.05"),
+]
 GroupCuts = Annotated[
     bool, typer.Option("--group-cuts", help="A cut for each group; predict then needs the groups.")
 ]

@@ -59,7 +59,7 @@ def train(
     test_size: opt.TestSize = None,
     confidence: opt.Confidence = "0.9",
     selection: opt.SelectionRows = opt.Selection.train,
-    delta: opt.Delta = 0.05,
+    delta: opt.Delta = None,
     attributes: opt.AttributesMode = opt.Attributes.crossed,
     group_cuts: opt.GroupCuts = False,
     boosted: opt.Boosted = False,
@@ -142,7 +142,7 @@ def train(
                 objective=opt.parse_objective(objective, **outcomes),
                 confidence=opt.parse_confidence(confidence),
                 selection=selection.value,
-                delta=delta,
+                **_delta(delta, confidence),
                 attributes=attributes.value,
                 group_cuts=group_cuts,
                 boosted=boosted,
@@ -238,6 +238,16 @@ def _share(test: str | None, test_size: float | None) -> float:
     if not 0 <= share < 1:
         raise InputError("bad_test_size", value=share)
     return share
+
+
+def _delta(delta: float | None, confidence: str) -> dict[str, float]:
+    """Refuse the error of a certificate where none is asked for."""
+    if delta is None:
+        return {}
+    if opt.parse_confidence(confidence) != "certified":
+        certified = Parameter("confidence", "certified")
+        raise InputError("delta_without_certificate", certified=certified, delta=Parameter("delta"))
+    return {"delta": delta}
 
 
 def _survey(weight: str | None, survey_weights: bool) -> bool:

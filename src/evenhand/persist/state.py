@@ -74,9 +74,17 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
     """Give a fitted classifier or pipeline, with facts of its training, as values and arrays."""
     arrays: Arrays = {}
     state: dict[str, Any] = {"facts": dict(facts)}
-    classifier = model
-    if isinstance(model, FairPipeline):
-        encoder, classifier = (model.named_steps[name] for name in ("encoder", "classifier"))
+    tabular = isinstance(model, FairPipeline)
+    classifier = model.named_steps["classifier"] if tabular else model
+    if type(classifier) not in (FairClassifier, FairBoostedClassifier, FairAdjusted):
+        raise TypeError(
+            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier, "
+            "FairBoostedClassifier or FairAdjusted, alone or in a fair_pipeline."
+        )
+    if not classifier.__sklearn_is_fitted__():
+        raise InputError("not_fitted")
+    if tabular:
+        encoder = model.named_steps["encoder"]
         state["pipeline"] = {
             "sensitive": as_names(model.sensitive_features),
             "missing_groups": model.missing_groups,
@@ -90,13 +98,6 @@ def to_state(model: Any, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Arra
             "plans": [asdict(plan) for plan in encoder.plans_],
             "sparse": encoder.sparse_,
         }
-    if type(classifier) not in (FairClassifier, FairBoostedClassifier, FairAdjusted):
-        raise TypeError(
-            f"a {type(classifier).__name__} cannot be saved; models are FairClassifier, "
-            "FairBoostedClassifier or FairAdjusted, alone or in a fair_pipeline."
-        )
-    if not classifier.__sklearn_is_fitted__():
-        raise InputError("not_fitted")
     if isinstance(classifier, FairBoostedClassifier):
         state["boosted"] = boosted_state(classifier, arrays, _values_of)
         classifier = classifier.classifier_

@@ -7,6 +7,7 @@ What it decided for a column is a :class:`ColumnPlan`. :func:`fair_pipeline` put
 """
 
 import hashlib
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from evenhand.core.errors import InputError, Parameter
+from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.tables.columns import (
     Column,
     MissingWords,
@@ -43,6 +44,7 @@ from evenhand.tables.plans import (
     check_scores,
     check_sizes,
     drop,
+    lost_zeros,
     plan_category,
     plan_number,
     plan_score,
@@ -493,7 +495,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Give the categories made of a column: its own, or the months and weekdays of a date."""
         column = table[plan.column]
         if plan.kind == "category":
-            places = category_places(column.as_text(self.missing_words), plan)
+            texts = column.as_text(self.missing_words)
+            places, lost = category_places(texts, plan), lost_zeros(texts, plan)
+            if lost is not None:
+                about = {"value": lost[0], "category": lost[1]}
+                warnings.warn(InputWarning("lost_zeros", column=plan.column, **about), stacklevel=2)
             return {plan.column: Categories(places, plan.categories)}
         if plan.kind != "date":
             return {}

@@ -1,6 +1,7 @@
 """The front door: an encoder and a classifier for tables whose sensitive columns are among them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
 from functools import partial
@@ -80,6 +81,20 @@ converged_, n_iter_, classes_, groups_, small_groups_
         columns = self._columns().group_columns(X, numbers=self._bins_itself())
         return known_groups(columns, self.missing_groups, numbers=self._bins_itself())
 
+    @contextmanager
+    def _column_named(self) -> Iterator[None]:
+        """Have errors of the classifier name the columns that its ``sensitive_features`` are."""
+        try:
+            yield
+        except InputError as error:
+            bare = [k for k, v in error.data.items() if v == Parameter("sensitive_features")]
+            if not bare:
+                raise
+            names = as_names(self.sensitive_features)
+            columns = f"the sensitive column{'s' * (len(names) > 1)} {listed(names)}"
+            named = type(error)(error.code, **error.data | dict.fromkeys(bare, columns))
+            raise named from None
+
     def _bins_itself(self) -> bool:
         """Whether the classifier makes bins of the groups."""
         return bool(self.steps) and getattr(self.steps[-1][1], "bins", None) is not None
@@ -132,7 +147,8 @@ converged_, n_iter_, classes_, groups_, small_groups_
         for name in {"sample_weight", "persons"} & set(params):
             given = params.pop(name)
             params[f"classifier__{name}"] = None if given is None else np.asarray(given)[kept]
-        super().fit(X, y, classifier__sensitive_features=groups.squeeze(axis=1), **params)
+        with self._column_named():
+            super().fit(X, y, classifier__sensitive_features=groups.squeeze(axis=1), **params)
         return self
 
     def predict(self, X: Any, **params: Any) -> Any:
@@ -190,7 +206,8 @@ converged_, n_iter_, classes_, groups_, small_groups_
     def _ask(self, method: str, X: Any, *args: Any, **params: Any) -> Any:
         """Have the classifier answer for a table."""
         X, answer = as_table(X), getattr(self.named_steps["classifier"], method)
-        return answer(self[:-1].transform(X), *args, **self._known(X), **params)
+        with self._column_named():
+            return answer(self[:-1].transform(X), *args, **self._known(X), **params)
 
     def boosted_inputs(self, X: Any) -> tuple[Any, dict[str, Any]]:
         """Give what a boosted classifier is given of a table: inputs, and groups if it needs them.

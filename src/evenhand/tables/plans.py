@@ -107,7 +107,7 @@ def plan_number(
         return drop(name, f"{why}; {Parameter('kinds', {name: 'number'})} keeps it")
     words = [format_.note] if format_.note else []
     if n_missing:
-        fill = f"{np.median(present):.4g}"
+        fill = _written(float(np.median(present)), format_.kind)
         words.append(
             f"{n_missing:,} missing value{'s' * (n_missing > 1)} set to the median, {fill}"
         )
@@ -126,6 +126,13 @@ def plan_number(
         tolerant=format_.tolerant,
         written=format_.written,
     )
+
+
+def _written(value: float, kind: str) -> str:
+    """Write a number, or the day that so many days since 1970 are."""
+    if kind == "date":
+        return str(np.datetime64("1970-01-01") + int(value))
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def plan_score(values: NDArray[np.float64], name: str, format_: ColumnFormat) -> ColumnPlan:
@@ -174,6 +181,19 @@ def plan_category(
         own.append(MISSING)
     names = tuple(input_name(name, value) for value in own)
     return ColumnPlan(name, "category", "; ".join(words), names, categories=tuple(own))
+
+
+def lost_zeros(texts: Column, plan: ColumnPlan) -> tuple[str, str] | None:
+    """Find a value that is a category but for its leading zeros, and that category.
+
+    A spreadsheet, or a reader that takes codes for numbers, writes 00501 as 501.
+    """
+    bare = {c.lstrip("0"): c for c in plan.categories if c[:1] == "0" and c.isdecimal()}
+    if not bare:
+        return None
+    counts = zip(texts.levels.tolist(), texts.counts().tolist(), strict=True)
+    lost = [value for value, n in counts if n and value in bare and value not in plan.categories]
+    return (min(lost), bare[min(lost)]) if lost else None
 
 
 def category_places(texts: Column, plan: ColumnPlan) -> NDArray[np.int32]:

@@ -17,21 +17,12 @@ from evenhand.engines.coding import compared_groups
 from evenhand.statistics.intervals import check_confidence, population_ends
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.statistics.verdicts import CONFIDENCE, judge
-from evenhand.tables.columns import NO_VALUE, MissingWords, as_table, check_words, listed
+from evenhand.tables.columns import MissingWords, as_table, check_words, listed
 from evenhand.tables.groups import Columns
 from evenhand.workflow import labels as lb
 from evenhand.workflow.missing_answers import Counts, binary_counts, missing_labels, unanswered
 
 __all__ = ["audit"]
-
-
-# Labels that may well say that there is no outcome, in lower case. Unlike NO_VALUE they are values
-# unless a user says otherwise; a user is told of them.
-NO_OUTCOME = frozenset(word.casefold() for word in NO_VALUE) | {
-    *("-", "--", "–", "—", ".", "..", "#n/a", "#null!", "<na>", "n.a.", "nil", "tbd", "unk"),
-    *("blank", "empty", "missing", "open", "pending", "undecided", "undetermined", "unknown"),
-    *("(blank)", "(missing)", "no outcome", "not available", "not known", "not yet known"),
-}
 
 
 def audit(
@@ -161,6 +152,7 @@ def audit(
 class _Table(NamedTuple):
     """What is audited: the rows that have a group, which ``kept`` says of all.
 
+    ``alike`` are values of sensitive columns that may be one (:func:`~.labels.alike_groups`).
     ``names`` are the groups, ``group`` and ``weight`` each row's, and ``known`` says whether it has
     an answer.
     ``rows`` are those with one: their group ``z``, whether the ``answer`` is ``good``, whether they
@@ -172,6 +164,7 @@ class _Table(NamedTuple):
     prediction: str | None
     weightless: NDArray[np.bool_]
     kept: NDArray[np.bool_]
+    alike: dict[str, list[dict[str, int]]]
     names: NDArray[Any]
     group: NDArray[np.intp]
     known: NDArray[np.bool_]
@@ -204,6 +197,7 @@ class _Table(NamedTuple):
             "prediction": self.prediction,
             "weight": self.columns.weight,
             "sensitive": list(self.columns.sensitive),
+            "alike_groups": self.alike,
             "favourable": str(self.good),
             "favourable_label": str(self.good_label) if self.both else None,
         }
@@ -272,7 +266,8 @@ def _read(
     if named_label is not None:
         same = rows["answer"] == (rows["label"] == str(good_label))
     rows["right"] = labelled & same
-    facts = (names, group, known, weights, good, good_label, len(known_labels), rows)
+    alike = lb.alike_groups(X, columns)
+    facts = (alike, names, group, known, weights, good, good_label, len(known_labels), rows)
     return _Table(columns, prediction, weightless, kept, *facts)
 
 
@@ -416,11 +411,10 @@ def _other_labels(labels: Any, table: _Table) -> dict[str, Any]:
     """Count the labels that are not favourable, and name those that may be mistakes."""
     rows = lb.label_counts(labels.to_numpy(dtype=str))
     others = {label: n for label, n in rows.items() if label != str(table.good_label)}
-    # A word such as "unknown" may stand for no label, unless a user has said that it is a value.
-    unclear = str(table.columns.label or table.prediction) not in table.columns.missing.kept
+    column, missing = str(table.columns.label or table.prediction), table.columns.missing
     return {
         "not_favourable": others,
-        "perhaps_missing": [w for w in others if unclear and w.casefold() in NO_OUTCOME],
+        "perhaps_missing": lb.perhaps_missing(others, column, missing),
         "alike_labels": lb.alike_labels(rows),
     }
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -14,8 +14,16 @@ from scipy.stats import chi2_contingency, fisher_exact
 from evenhand.core.errors import InputError, InputWarning, Parameter
 from evenhand.core.groups import group_codes, zero_one
 from evenhand.persist.model_file import SavedModel
-from evenhand.tables.columns import BUILT_IN, MissingWords, as_table, check_words, listed, no_column
-from evenhand.tables.groups import Columns
+from evenhand.tables.columns import (
+    BUILT_IN,
+    NO_VALUE,
+    MissingWords,
+    as_table,
+    check_words,
+    listed,
+    no_column,
+)
+from evenhand.tables.groups import Columns, bins_by_column
 
 # More labels than this are no labels but a quantity.
 MOST_LABELS = 20
@@ -30,6 +38,14 @@ UNEVEN = 0.01
 # From which share of distinct rows on the rows of a table can be told apart, and beyond which share
 # in common another table's are the same.
 DISTINCT, COMMON = 0.9, 0.5
+# Labels that may well say that there is no outcome, in lower case. Unlike NO_VALUE they are values
+# unless a user says otherwise; a user is told of them.
+NO_OUTCOME = frozenset(word.casefold() for word in NO_VALUE) | {
+    *("-", "--", "–", "—", ".", "..", "#n/a", "#null!", "<na>", "n.a.", "nil", "tbd", "unk"),
+    *("blank", "empty", "missing", "open", "pending", "undecided", "undetermined", "unknown"),
+    *("(blank)", "(missing)", "no outcome", "not available", "not known", "not yet known"),
+}
+
 # How pandas hashes a missing value.
 NO_MARK = np.iinfo(np.uint64).max
 
@@ -136,16 +152,73 @@ def alike_labels(labels: Mapping[Any, int]) -> list[dict[str, int]]:
     return [same for same in alike.values() if len(same) > 1]
 
 
-def alike_warning(same: Mapping[str, int], column: str) -> InputWarning:
-    """Say that labels are counted as different answers though they may mean the same."""
-    counts = [f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in same.items()]
-    return InputWarning("alike_labels", column=column, labels=" and ".join(counts))
+def alike_groups(X: Any, columns: Columns) -> dict[str, list[dict[str, int]]]:
+    """Find values of sensitive columns that differ only in how they are written, with their rows.
+
+    By column; numbers that go into bins are not asked.
+    """
+    found, binned = {}, bins_by_column(columns.bins, columns.sensitive)
+    for name in columns.sensitive:
+        texts = X[name].as_text(columns.missing)
+        counts = dict(zip(texts.levels.tolist(), texts.counts().tolist(), strict=True))
+        same = [] if name in binned else alike_labels({w: n for w, n in counts.items() if n})
+        if same:
+            found[name] = same
+    return found
+
+
+def alike_warning(
+    same: Mapping[str, int], column: str, what: str = "different answers"
+) -> InputWarning:
+    """Say that values are counted as different though they may mean the same."""
+    return InputWarning("alike_labels", column=column, labels=_with_rows(same), what=what)
 
 
 def warn_of_alike(labels: Mapping[Any, int], column: str) -> None:
     """Warn of labels that differ only in how they are written."""
     for same in alike_labels(labels):
         warnings.warn(alike_warning(same, column), stacklevel=3)
+
+
+def warn_of_alike_groups(X: Any, columns: Columns) -> None:
+    """Warn of groups that differ only in how they are written."""
+    for name, found in alike_groups(X, columns).items():
+        for same in found:
+            warnings.warn(alike_warning(same, name, "different groups"), stacklevel=3)
+
+
+def perhaps_missing(labels: Iterable[Any], column: str, missing: MissingWords) -> list[str]:
+    """Find labels that may say that there is no outcome, unless a user says they are values."""
+    unclear = column not in missing.kept
+    return [str(label) for label in labels if unclear and str(label).casefold() in NO_OUTCOME]
+
+
+def no_outcome_warning(words: Sequence[str], column: str) -> InputWarning:
+    """Say how rows whose label may say that there is no outcome are left out."""
+    about = {"na": Parameter("na", list(words)), "example": Parameter("na", "NA")}
+    labels = " and ".join(repr(word) for word in words)
+    return InputWarning("perhaps_no_outcome", column=column, labels=labels, **about)
+
+
+def warn_of_other_labels(
+    labels: Mapping[Any, int], favourable: Any, column: str, missing: MissingWords
+) -> None:
+    """Warn of more than one label that counts as not favourable, and of those that may be none.
+
+    ``favourable`` is None where each label counts.
+    """
+    others = {str(label): n for label, n in labels.items() if label != favourable}
+    if favourable is not None and len(others) > 1:
+        warnings.warn(
+            InputWarning("other_labels", column=column, labels=_with_rows(others)), stacklevel=3
+        )
+    words = perhaps_missing(others, column, missing)
+    if words:
+        warnings.warn(no_outcome_warning(words, column), stacklevel=3)
+
+
+def _with_rows(labels: Mapping[str, int]) -> str:
+    return " and ".join(f"{label!r} ({n:,} row{'s' * (n != 1)})" for label, n in labels.items())
 
 
 def favourable_answer(label: str, values: Sequence[str]) -> str:

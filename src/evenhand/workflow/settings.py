@@ -9,7 +9,12 @@ from evenhand.tables.columns import MissingWords
 from evenhand.tables.encoder import TableEncoder
 from evenhand.tables.groups import Columns
 from evenhand.tables.pipeline import FairPipeline, fair_pipeline
-from evenhand.workflow.labels import check_roles, favourable_label, warn_of_alike
+from evenhand.workflow.labels import (
+    check_roles,
+    favourable_label,
+    warn_of_alike,
+    warn_of_other_labels,
+)
 
 __all__ = ["TrainSettings"]
 
@@ -136,6 +141,7 @@ class TrainSettings:
         if "pos_label" not in self.params:
             good = favourable_label(labels, self.label, self.favourable, each=True)
             pipeline[-1].set_params(pos_label=good)
+            warn_of_other_labels(labels, good, self.label, self.columns.missing)
 
     def facts(self) -> dict[str, Any]:
         """Give what a model file keeps of the settings beside the model's own."""

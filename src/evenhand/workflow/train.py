@@ -24,6 +24,7 @@ from evenhand.workflow.labels import (
     label_counts,
     labelled_rows,
     too_few_to_test,
+    warn_of_alike_groups,
 )
 from evenhand.workflow.matters import what_matters
 from evenhand.workflow.settings import TrainSettings
@@ -81,6 +82,7 @@ def train_table(
         "test_title": "held back from the start" if test is None else "the test table",
         "fingerprint": fingerprint(X),
     }
+    warn_of_alike_groups(X, settings.columns)
     X.release()
     labels = label_counts(y)
     pipeline = settings.pipeline()

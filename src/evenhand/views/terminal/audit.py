@@ -18,7 +18,7 @@ from evenhand.views.verdicts import (
     population_sentence,
     weight_sentence,
 )
-from evenhand.workflow.labels import alike_warning
+from evenhand.workflow.labels import alike_warning, no_outcome_warning
 
 
 def show_audit(report: dict[str, Any]) -> None:
@@ -44,6 +44,8 @@ def show_audit(report: dict[str, Any]) -> None:
         screen.say(weight_sentence(short(weight)), "yellow")
     screen.say_left_out(report["dropped"])
     _say_other_labels(screen, report)
+    for name, found in report["alike_groups"].items():
+        _say_alike(screen, found, name, "different groups")
     if report["small_groups"]:
         small = ", ".join(
             f"{short(g['group'], 30)} ({g['favourable']} of {g['rows']} favourable)"
@@ -176,17 +178,15 @@ def _say_other_labels(screen: Screen, report: dict[str, Any]) -> None:
     screen.say(f"counted as not favourable{where}: {', '.join(counts)}")
     words = report["perhaps_missing"]
     if words:
-        named = " and ".join(repr(short(w, 30)) for w in words)
-        option = screen.spell(Parameter("na", words))
-        screen.say(
-            f"If {named} in {column} means that there is no outcome, {option} leaves these rows "
-            f"out; it replaces the usual words, so name those that are in the table as well, as in "
-            f"{screen.spell(Parameter('na', 'NA'))}.",
-            "bold yellow",
-        )
-    for same in report["alike_labels"]:
+        screen.say(no_outcome_warning(words, column).sentence(screen.spell), "bold yellow")
+    _say_alike(screen, report["alike_labels"], column)
+
+
+def _say_alike(screen: Screen, found: Any, column: str, *what: str) -> None:
+    """Say which values differ only in how they are written."""
+    for same in found:
         written = {short(word, 30): n for word, n in same.items()}
-        screen.say(str(alike_warning(written, column)), "bold yellow")
+        screen.say(str(alike_warning(written, short(column), *what)), "bold yellow")
 
 
 def _say_missing_labels(screen: Screen, report: dict[str, Any]) -> None:
