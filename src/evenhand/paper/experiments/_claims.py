@@ -207,7 +207,7 @@ def experiment(
     return Experiment(
         name=name,
         title=write(text["title"]),
-        caption=text["caption"],
+        caption=write(text["caption"]),
         claims=tuple(map(claim, tests)),
         **parts,
     )
