@@ -174,7 +174,10 @@ def test_a_broken_cell_is_run_again(toy, tmp_path):
     experiment, log, _ = toy
     list(run_experiments([experiment], tmp_path))
     broken = sorted((tmp_path / "cells").iterdir())[0]
-    for i, text in enumerate(['[{"x": 1,', "[]", '{"a": 1}', '[{"x": 77, "seed": 0, "y": 1}]']):
+    whole = json.loads(broken.read_text())
+    other = whole | {"rows": [{"x": 77, "seed": 0, "y": 1}]}
+    texts = [json.dumps(found) for found in ([], {"a": 1}, whole["rows"], other)]
+    for i, text in enumerate([texts[0][:1], *texts]):
         broken.write_text(text)
         ((_, table),) = run_experiments([experiment], tmp_path)
         assert len(table) == 8
@@ -207,7 +210,7 @@ def test_cells_of_another_computer_are_not_run_again(toy, tmp_path, monkeypatch)
     assert runs(log) == ["0", "1", "2", "3"]
     assert set(pd.read_csv(tmp_path / "here" / "toy.csv")["versions"]) == {there}
     page = (tmp_path / "here" / "claims.md").read_text(encoding="utf-8")
-    assert f"with {there}." in page
+    assert f"with {there}; the runs took 0 minutes of processor time." in page
     assert "toy.png" in {path.name for path in (tmp_path / "here").iterdir()}
 
 

@@ -17,7 +17,7 @@ from evenhand.paper.experiments._claims import (
     claims_texts,
     judge_all,
 )
-from evenhand.paper.experiments._runner import MADE, finished, run_experiments
+from evenhand.paper.experiments._runner import MADE, SECONDS, finished, run_experiments
 from evenhand.paper.experiments.alone import ALONE
 from evenhand.paper.experiments.bounds import BOUNDS
 from evenhand.paper.experiments.counterexample import COUNTEREXAMPLE
@@ -151,11 +151,13 @@ def reproduce(
     finished_ones = [experiment for name, experiment in EXPERIMENTS.items() if name in tables]
     verdicts = judge_all((experiment, tables[experiment.name]) for experiment in finished_ones)
     made = {found for table in tables.values() for found in table[MADE].unique()}
+    minutes = sum(table.attrs[SECONDS] for table in tables.values()) / 60
     command, page = "evenhand reproduce" + " --quick" * quick, claims_texts()["page"]
     notes = [
         f"Splits are 70/30, stratified on label and group; seeds: {1 if quick else SEEDS}. "
         + page["centre"],
-        f"Made by `{command}` with {'; and with '.join(sorted(made))}.",
+        f"Made by `{command}` with {'; and with '.join(sorted(made))}; "
+        f"the runs took {minutes:.0f} minutes of processor time.",
     ]
     if quick:
         notes.insert(

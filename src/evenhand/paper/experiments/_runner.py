@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pandas as pd
@@ -21,6 +22,8 @@ _CODE = ("core", "datasets", "engines", "frontier", "models", "peers", "paper")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
 MADE = "versions"
 """The column of a table that says what its rows were made with."""
+SECONDS = "seconds"
+"""The attribute of a table that says how much processor time its cells took."""
 
 
 def package_hash(folder: Path) -> str:
@@ -59,32 +62,38 @@ def versions() -> str:
 
 
 def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
+    start = process_time()
     rows = [{**cell, **row} for row in experiment.run(**cell)]
-    text = json.dumps({MADE: versions(), "rows": rows})
+    text = json.dumps({MADE: versions(), SECONDS: process_time() - start, "rows": rows})
     write_atomically(path, lambda file: file.write(text.encode()))
     return experiment.name
 
 
-def _read_cell(cell: Cell, path: Path) -> Rows | None:
-    """Read what a cell gave, if it is there and whole."""
+def _read_cell(cell: Cell, path: Path) -> tuple[Rows, float] | None:
+    """Read what a cell gave and the processor time it took, if it is there and whole."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         rows: Rows = [row | {MADE: found[MADE]} for row in found["rows"]]
         whole = bool(rows) and all(cell.items() <= row.items() for row in rows)
+        seconds = float(found[SECONDS])
     except (FileNotFoundError, ValueError, TypeError, AttributeError, KeyError):
         return None
-    return rows if whole else None
+    return (rows, seconds) if whole else None
 
 
 def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame | None:
     """Table of an experiment all of whose cells have been run already."""
     rows: Rows = []
+    seconds = 0.0
     for cell, path in _cells(experiment, out, quick):
         measured = _read_cell(cell, path)
         if measured is None:
             return None
-        rows += measured
-    return pd.DataFrame(rows)
+        rows += measured[0]
+        seconds += measured[1]
+    table = pd.DataFrame(rows)
+    table.attrs[SECONDS] = seconds
+    return table
 
 
 def run_experiments(
