@@ -39,6 +39,7 @@ REWORDED |= {
     )
 }
 CRITERIA = {
+    "AGD modified gets there": "with steps as large as NGD's, which were a tenth of AGD's",
     "Perfect parity": "Adult is no synthetic dataset",
     "At τ = 0.9 the statistical rate": "rivals count for no more than the τ that was asked",
     "With the regulariser it does not": "the fairest of the last ten iterates, which swing",

@@ -50,6 +50,7 @@ from evenhand.paper.experiments._claims import (
 )
 from evenhand.paper.experiments._runner import code_hashes, package_hash, run_experiments, versions
 from evenhand.paper.experiments.alone import _off_zhang
+from evenhand.paper.experiments.curves import EQUAL
 from evenhand.paper.experiments.lab import (
     ADULT,
     METHODS,
@@ -616,6 +617,19 @@ def test_ranges_over_exponents_are_between_the_ends_of_the_mean_curve():
     table = seeds(powers(0.1), powers(-0.1), powers(0.012))
     found = judge(claim, "exponents", table).findings[Variant(CORRECTED)]
     assert "AGD accuracy +0.004 ± 0.090" in found.value
+
+
+def test_faster_is_judged_at_equal_steps():
+    claim = next(c for c in EXPERIMENTS["curves"].claims if "fewer iterations" in c.statement)
+    table = TABLES["curves"][0]
+    agd = table[(table["name"] == "AGD modified") & (table["reading"] == PRINTED)]
+    late = agd.assign(name=EQUAL).sort_values("iteration", ascending=False)
+    late["iteration"] = late.groupby(["ridge", "rho"]).cumcount() + 1  # from its end to its start
+    late.loc[late["iteration"] < 100, "rate"] = 0.1
+    found = judge(claim, "curves", pd.concat([table, late]))
+    assert found.verdict == "corrected only"
+    assert "AGD never, NGD 50 (with its own step AGD 10)" in found.measured(PRINTED)
+    assert "AGD 10, NGD 50" in found.measured(CORRECTED)
 
 
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
