@@ -67,6 +67,7 @@ methods: $(VENV)/.demo
 
 reproduce: $(VENV)/.paper
 	$(BIN)/evenhand reproduce --out docs/reproduction $(REPRODUCE_ARGS)
+	changes=$$($(BIN)/python tools/verdicts.py) && echo "$$changes" > docs/reproduction/changes.md
 
 # Pages whose figures are older than the code they measure; none at a release.
 stale:

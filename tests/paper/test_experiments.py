@@ -1,7 +1,9 @@
 """The runner keeps what is done, claims are decided by what is measured, pictures get drawn."""
 
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,6 +17,7 @@ import pytest
 from helpers import raises, words
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from evenhand import FairClassifier, Method
@@ -47,25 +50,30 @@ from evenhand.paper.experiments._claims import (
 )
 from evenhand.paper.experiments._runner import code_hashes, package_hash, run_experiments, versions
 from evenhand.paper.experiments.alone import _off_zhang
+from evenhand.paper.experiments.curves import EQUAL
 from evenhand.paper.experiments.lab import (
     ADULT,
     METHODS,
+    MOVED,
     RHOS,
     SEEDS,
     Part,
     choose,
     codes,
     descend,
+    groups,
     iterates,
     labels,
+    likely,
     measure,
     measure_iterates,
+    moved_labels,
     part_of,
     problem,
     settings,
     split,
 )
-from evenhand.paper.experiments.rivals import _bound
+from evenhand.paper.experiments.rivals import _bound, _reached
 
 mpl.use("Agg")
 READINGS = (
@@ -124,6 +132,7 @@ def test_table_has_cells_rows_seeds_and_versions(toy, tmp_path):
         "x": [0, 0, 1, 1, 2, 2, 3, 3],
         "seed": [0] * 8,
         "y": [0, 0, 2, -2, 4, -4, 6, -6],
+        "versions": [versions()] * 8,
     }
     written = pd.read_csv(tmp_path / "toy.csv")
     assert list(written.columns) == ["x", "seed", "y", "versions"]
@@ -166,7 +175,10 @@ def test_a_broken_cell_is_run_again(toy, tmp_path):
     experiment, log, _ = toy
     list(run_experiments([experiment], tmp_path))
     broken = sorted((tmp_path / "cells").iterdir())[0]
-    for i, text in enumerate(['[{"x": 1,', "[]", '{"a": 1}', '[{"x": 77, "seed": 0, "y": 1}]']):
+    whole = json.loads(broken.read_text())
+    other = whole | {"rows": [{"x": 77, "seed": 0, "y": 1}]}
+    texts = [json.dumps(found) for found in ([], {"a": 1}, whole["rows"], other)]
+    for i, text in enumerate([texts[0][:1], *texts]):
         broken.write_text(text)
         ((_, table),) = run_experiments([experiment], tmp_path)
         assert len(table) == 8
@@ -181,6 +193,26 @@ def test_changed_code_is_other_content(toy, tmp_path, monkeypatch):
     for _ in range(2):
         list(run_experiments([experiment], tmp_path, quick=True))
         assert runs(log) == ["0", "0"]
+
+
+def test_cells_of_another_computer_are_not_run_again(toy, tmp_path, monkeypatch):
+    experiment, log, _ = toy
+    there = "evenhand 0, numpy 9.9"
+    monkeypatch.setattr(reproducing, "EXPERIMENTS", {"toy": experiment})
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("evenhand.paper.experiments._runner.versions", lambda: there)
+        # no pictures, and nothing that is needed for them
+        elsewhere.setitem(sys.modules, "matplotlib", None)
+        assert reproduce(out=tmp_path / "there", n_jobs=1, cells_only=True) == []
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["cells"]
+    (tmp_path / "there").rename(tmp_path / "here")
+    (verdict,) = reproduce(out=tmp_path / "here", n_jobs=1)
+    assert verdict.verdict == "holds"
+    assert runs(log) == ["0", "1", "2", "3"]
+    assert set(pd.read_csv(tmp_path / "here" / "toy.csv")["versions"]) == {there}
+    page = (tmp_path / "here" / "claims.md").read_text(encoding="utf-8")
+    assert f"with {there}; the runs took 0 minutes of processor time." in page
+    assert "toy.png" in {path.name for path in (tmp_path / "here").iterdir()}
 
 
 def test_a_package_is_hashed_by_names_and_contents(tmp_path):
@@ -527,7 +559,7 @@ TABLES = {
 }
 # What the other claims of the curves do not ask for.
 CONVERGED = curves(rise(10, 0.85, 0.9), *[rise(10, 0.84, 0.85)] * 3)
-TABLES["discovery_coarse"] = TABLES["discovery_full"]
+TABLES["discovery_coarse"] = TABLES["discovery_moved"] = TABLES["discovery_full"]
 # Concavity can be refuted, not shown.
 NEVER = {
     "Assumed: the fairness objective is concave in w and u together, which the proofs use": OPEN
@@ -587,6 +619,19 @@ def test_ranges_over_exponents_are_between_the_ends_of_the_mean_curve():
     assert "AGD accuracy +0.004 ± 0.090" in found.value
 
 
+def test_faster_is_judged_at_equal_steps():
+    claim = next(c for c in EXPERIMENTS["curves"].claims if "fewer iterations" in c.statement)
+    table = TABLES["curves"][0]
+    agd = table[(table["name"] == "AGD modified") & (table["reading"] == PRINTED)]
+    late = agd.assign(name=EQUAL).sort_values("iteration", ascending=False)
+    late["iteration"] = late.groupby(["ridge", "rho"]).cumcount() + 1  # from its end to its start
+    late.loc[late["iteration"] < 100, "rate"] = 0.1
+    found = judge(claim, "curves", pd.concat([table, late]))
+    assert found.verdict == "corrected only"
+    assert "AGD never, NGD 50 (with its own step AGD 10)" in found.measured(PRINTED)
+    assert "AGD 10, NGD 50" in found.measured(CORRECTED)
+
+
 def test_where_our_rate_is_nowhere_smaller_nothing_is_decided():
     claim = next(c for c in EXPERIMENTS["rivals"].claims if c.statement.startswith("Where our"))
     table = with_peers(curve(0.8, 0.95), peers_of(0.9, 0.8))
@@ -623,6 +668,40 @@ def test_the_bound_is_reached_by_a_rule_that_knows_the_labels_before():
     assert found["rate"][0] == pytest.approx(_bound(0.7, 0, "full"))
     assert 0.2 < _bound(0.7, 0, "full") < 0.5
     assert _bound(0.4, 0, "full") == _bound(ADULT, 0, "full") == 1.0
+
+
+def test_moved_labels_are_adults_with_another_intercept_in_each_group():
+    male, own = groups() == 1, np.asarray(load_adult("full").target)
+    found = {rho: np.asarray(moved_labels(rho, 0)) for rho in (ADULT, 0.3, 0.5, 0.8)}
+    np.testing.assert_array_equal(found[ADULT], own)
+    for rho, y in found.items():
+        replaced = np.asarray(labels(rho, 0))
+        assert [y[male == j].sum() for j in (0, 1)] == [replaced[male == j].sum() for j in (0, 1)]
+        if rho != ADULT:
+            assert np.corrcoef(y, male)[0, 1] == pytest.approx(rho, abs=1e-3)
+    for lower, higher in itertools.pairwise(found.values()):
+        assert not (higher > lower)[~male].any()
+        assert not (higher < lower)[male].any()
+    # within a group, what the model says of the labels is what it says of Adult's, but for a shift
+    for j in (0, 1):
+        score, y = likely("full")[male == j, None], found[0.5][male == j]
+        (slope,) = LogisticRegression(C=np.inf).fit(score, y).coef_[0]
+        (before,) = LogisticRegression(C=np.inf).fit(score, own[male == j]).coef_[0]
+        assert slope == pytest.approx(before, abs=0.1)
+    assert (np.asarray(moved_labels(0.5, 1)) != found[0.5]).any()
+    part = split(0.5, 0, "full", MOVED).y_test
+    np.testing.assert_array_equal(part, moved_labels(0.5, 0)[part.index])
+
+
+def test_the_ratio_that_moved_labels_allow_is_reached_by_a_rule():
+    y, z, score = np.asarray(moved_labels(0.8, 0)), groups(), likely("full")
+    grids = np.linspace(0.95, 0.99, 9), np.linspace(0.01, 0.2, 20)
+    cuts = itertools.product(*(np.quantile(score[z == j], grid) for j, grid in enumerate(grids)))
+    rules = np.array([score > np.where(z == 0, *cut) for cut in cuts])
+    found = measure(Part(None, y, z), rules, find_notion("false_discovery"))
+    assert found["rate"][found["eligible"]].max() > 0.9
+    assert _reached(0.8, 0, "full") == 1.0
+    assert _reached(0.8, 0, "coarse") < 0.2
 
 
 def test_claims_say_what_decides_them():
@@ -871,13 +950,16 @@ def test_the_documentation_has_the_claims_of_the_code():
     text = path.read_text(encoding="utf-8")
     page = path.parent.with_suffix(".md").read_text(encoding="utf-8")
     assert "quick run" not in text
-    for name in EXPERIMENTS:
+    pictures = re.findall(r"\]\((\w+)\.png\)", text)
+    assert len(pictures) >= 13
+    for name in pictures:
         assert (path.parent / f"{name}.png").exists()
     if f"<!-- criteria {criteria_hash()} -->" not in text:
         # figures of an earlier run, judged by its own criteria: the page must say so
         assert EARLIER in page
         return
     assert EARLIER not in page
+    assert pictures == list(EXPERIMENTS)
     rows = [line for line in text.splitlines() if line.startswith("| ") and "](#" in line]
     claims = [c for e in EXPERIMENTS.values() for c in e.claims]
     assert len(rows) == len(claims)
@@ -890,7 +972,7 @@ def test_the_documentation_has_the_claims_of_the_code():
 
 
 def test_every_claim_that_is_written_down_has_a_test():
-    written = [*claims_texts().values(), claims_texts()["discovery"]]  # of two encodings
+    written = [*claims_texts().values(), *[claims_texts()["discovery"]] * 2]  # three of these
     assert sum(len(text.get("claims", ())) for text in written) == sum(
         len(experiment.claims) for experiment in EXPERIMENTS.values()
     )

@@ -46,7 +46,9 @@ CHOICES: dict[str, Choice] = {
     "rival": Choice("the rival", ("as shipped", "as here")),
     "encoding": Choice("the encoding", ("full", "Zafar's")),
     "size": Choice("the sample size", ("1,000", "20,000")),
-    "objective": Choice("the fairness objective", ("the model's", "Section 6.1's")),
+    "objective": Choice(
+        "the fairness objective", ("the model's", "Section 6.1's", "Section 6.1's (20,000 rows)")
+    ),
     "noise": Choice("the noise's mean", ("½", "0")),
     "adversary": Choice("the adversary's view", ("[1, s, s²]", "[1, f]")),
 }
@@ -207,7 +209,7 @@ def experiment(
     return Experiment(
         name=name,
         title=write(text["title"]),
-        caption=text["caption"],
+        caption=write(text["caption"]),
         claims=tuple(map(claim, tests)),
         **parts,
     )

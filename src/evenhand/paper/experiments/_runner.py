@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,10 @@ from evenhand.paper.experiments._claims import Cell, Experiment, Rows
 # Packages whose files are part of a cell's content: what shows a result cannot change it.
 _CODE = ("core", "datasets", "engines", "frontier", "models", "peers", "paper")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "cvxpy")
+MADE = "versions"
+"""The column of a table that says what its rows were made with."""
+SECONDS = "seconds"
+"""The attribute of a table that says how much processor time its cells took."""
 
 
 def package_hash(folder: Path) -> str:
@@ -33,15 +38,18 @@ def package_hash(folder: Path) -> str:
 
 @cache
 def code_hashes() -> dict[str, str]:
-    """Hash of each package that results depend on."""
+    """Hash of each package that results depend on: of contents, so the same on every computer."""
     root = Path(evenhand.__file__).parent
     return {package: package_hash(root / package) for package in _CODE}
 
 
 def _cells(experiment: Experiment, out: Path, quick: bool) -> Iterator[tuple[Cell, Path]]:
-    """Each cell and its file, named by content: values, the code that runs it, versions."""
+    """Each cell and its file, named by its values and the code that runs it.
+
+    What it was run with is in the file: cells of another computer are results as good as ours.
+    """
     for cell in experiment.cells(quick):
-        content = {"cell": cell, "code": code_hashes(), "versions": versions()}
+        content = {"cell": cell, "code": code_hashes()}
         key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         yield cell, out / "cells" / f"{experiment.name}-{key[:24]}.json"
 
@@ -54,30 +62,38 @@ def versions() -> str:
 
 
 def _run_cell(experiment: Experiment, cell: Cell, path: Path) -> str:
-    text = json.dumps([{**cell, **row} for row in experiment.run(**cell)])
+    start = process_time()
+    rows = [{**cell, **row} for row in experiment.run(**cell)]
+    text = json.dumps({MADE: versions(), SECONDS: process_time() - start, "rows": rows})
     write_atomically(path, lambda file: file.write(text.encode()))
     return experiment.name
 
 
-def _read_cell(cell: Cell, path: Path) -> Rows | None:
-    """Read what a cell gave, if it is there and whole."""
+def _read_cell(cell: Cell, path: Path) -> tuple[Rows, float] | None:
+    """Read what a cell gave and the processor time it took, if it is there and whole."""
     try:
-        rows: Rows = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        rows: Rows = [row | {MADE: found[MADE]} for row in found["rows"]]
         whole = bool(rows) and all(cell.items() <= row.items() for row in rows)
-    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        seconds = float(found[SECONDS])
+    except (FileNotFoundError, ValueError, TypeError, AttributeError, KeyError):
         return None
-    return rows if whole else None
+    return (rows, seconds) if whole else None
 
 
 def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame | None:
     """Table of an experiment all of whose cells have been run already."""
     rows: Rows = []
+    seconds = 0.0
     for cell, path in _cells(experiment, out, quick):
         measured = _read_cell(cell, path)
         if measured is None:
             return None
-        rows += measured
-    return pd.DataFrame(rows)
+        rows += measured[0]
+        seconds += measured[1]
+    table = pd.DataFrame(rows)
+    table.attrs[SECONDS] = seconds
+    return table
 
 
 def run_experiments(
@@ -87,6 +103,7 @@ def run_experiments(
     quick: bool = False,
     n_jobs: int | None = None,
     advance: Callable[[str], None] = lambda what: None,
+    cells_only: bool = False,
 ) -> Iterator[tuple[Experiment, pd.DataFrame]]:
     """Run the cells that have not been run yet; write table and pictures of what is complete.
 
@@ -103,6 +120,8 @@ def run_experiments(
         Cells at a time.
     advance : callable, optional
         Told of each cell that is done.
+    cells_only : bool, default=False
+        Whether to write no tables and draw nothing, which needs matplotlib.
 
     Yields
     ------
@@ -129,7 +148,8 @@ def run_experiments(
             table = finished(waiting, out, quick=quick)
             if table is None:
                 raise OSError(0, "results of finished runs are gone", str(out / "cells"))
-            _write(waiting, table, out)
+            if not cells_only:
+                _write(waiting, table, out)
             yield waiting, table
             waiting = next(complete, None)
 
@@ -140,8 +160,7 @@ def _write(experiment: Experiment, table: pd.DataFrame, out: Path) -> None:
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    dated = table.assign(versions=versions())
-    write_atomically(out / f"{experiment.name}.csv", lambda file: dated.to_csv(file, index=False))
+    write_atomically(out / f"{experiment.name}.csv", lambda file: table.to_csv(file, index=False))
     # Text stays text in the SVG, and the same table gives the same bytes.
     style: Any = {"svg.hashsalt": "evenhand", "svg.fonttype": "none", "font.size": 9.5}
     with mpl.rc_context(style):

@@ -1,12 +1,15 @@
 """Training accuracy and rate over the iterations, and at iteration 50 over all correlations."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.paper.experiments import lab
+from evenhand.paper.experiments._claims import CHOICES as ALL_CHOICES
 from evenhand.paper.experiments._claims import (
+    PRINTED,
     UNDECIDED,
     Cell,
     Finding,
@@ -22,6 +25,9 @@ from evenhand.peers import AccuracyOnly
 
 DATA = {lab.ADULT: "Adult", 0.5: "ρ = 0.5"}
 CHOICES = ("start", "alpha", "step")
+OWN_STEP = ALL_CHOICES["step"].values[0]
+EQUAL = "AGD modified, step η"
+"""As printed, with the descent's step: AGD's own is ten times as large."""
 
 
 def cells(quick: bool) -> list[Cell]:
@@ -34,7 +40,8 @@ def run(rho: float, seed: int, encoding: str) -> Rows:
     """Accuracy and rate on the training data, iteration by iteration.
 
     ``majority`` and ``plain`` are the accuracies of the constant answer and of plain logistic
-    regression. In another encoding only the centre is run.
+    regression. In another encoding only the centre is run. :data:`EQUAL` is run wherever AGD has
+    its own step.
     """
     data = lab.split(rho, seed, lab.ENCODINGS[encoding])
     part = lab.part_of(data)
@@ -45,7 +52,15 @@ def run(rho: float, seed: int, encoding: str) -> Rows:
     }
     rows: Rows = []
     choices = CHOICES if encoding == "full" else ()
-    for row, W in lab.runs(part, lab.METHODS, *choices, seed=seed):
+    found = list(lab.runs(part, lab.METHODS, *choices, seed=seed))
+    for setting in lab.settings(*choices):
+        own = setting.get("step", OWN_STEP) == OWN_STEP
+        if own and setting["reading"] == PRINTED:
+            W = lab.iterates(
+                lab.problem(part, setting), setting | {"step": "η"}, "AGD modified", seed=seed
+            )
+            found.append(({**setting, "name": EQUAL}, W))
+    for row, W in found:
         for t, measured in enumerate(lab.measure_iterates(W, part).to_dict("records"), 1):
             rows.append({**row, "iteration": t, **measured, **ends})
     return rows
@@ -99,11 +114,15 @@ def _first_time(curve: pd.DataFrame, accuracy: float, rate: float) -> int:
 
 
 def _faster(table: pd.DataFrame, *, rho: float) -> Finding:
-    slow, fast = (_curve(table, rho, f"{name} modified") for name in ("NGD", "AGD"))
-    goal = slow.iloc[-1]
-    times = [_first_time(c, goal["accuracy"], goal["rate"]) for c in (fast, slow)]
+    names = ["AGD modified", "NGD modified", *({EQUAL} & set(table["name"]))]
+    curves = [_curve(table, rho, name) for name in names]
+    goal = curves[1].iloc[-1]
+    times = [_first_time(c, goal["accuracy"], goal["rate"]) for c in curves]
     words = ["never" if t > lab.ITERATIONS else str(t) for t in times]
-    return Finding(f"AGD {words[0]}, NGD {words[1]}", times[0] < times[1])
+    text = f"AGD {words[-1] if EQUAL in names else words[0]}, NGD {words[1]}"
+    if EQUAL not in names:
+        return Finding(text, times[0] < times[1])
+    return Finding(f"{text} (with its own step AGD {words[0]})", times[2] < times[1])
 
 
 def _finals(table: pd.DataFrame, what: str) -> pd.DataFrame:
@@ -173,11 +192,16 @@ def _never_at_50(table: pd.DataFrame) -> Finding:
     return Finding(f"highest: {text}", bool(max(rates.max() for rates in tops.values()) < 0.8))
 
 
+def _draw(table: pd.DataFrame) -> Any:
+    usual = table[table["name"] != EQUAL]
+    return draw_each(usual, DATA, "training", x="iteration", label="iteration", every=20)
+
+
 CURVES = experiment(
     "curves",
     cells=cells,
     run=run,
-    draw=partial(draw_each, data=DATA, part="training", x="iteration", label="iteration", every=20),
+    draw=_draw,
     tests={
         "modified_above": _modified_above,
         "ngd_adult": partial(_reaches, rho=lab.ADULT, name="NGD modified", least_rate=0.8),

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.notions import AnyNotion, find_notion
@@ -32,6 +35,8 @@ ADULT = 0.21
 RHOS = (ADULT, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8)
 QUICK_RHOS = (ADULT, 0.5, 0.8)
 SEEDS = 5
+REPLACED, MOVED = "labels replaced", "labels moved"
+"""How labels get a correlation: :func:`labels`, :func:`moved_labels`."""
 ENCODINGS = {"full": "full", "Zafar's": "zafar"}
 """What the choice of an encoding is to :func:`load_adult`."""
 METHODS = ("AGD modified", "NGD modified", "AGD normal", "NGD normal")
@@ -80,10 +85,10 @@ def _adult(encoding: str) -> Any:
 
 
 @lru_cache(maxsize=2)
-def split(rho: float, seed: int, encoding: str = "full") -> Split:
+def split(rho: float, seed: int, encoding: str = "full", scheme: str = REPLACED) -> Split:
     """Split Adult, or the synthetic data of a correlation, 70/30."""
-    data = _adult(encoding)
-    return encoded_split(data, target=labels(rho, seed, encoding), random_state=seed)
+    target = (moved_labels if scheme == MOVED else labels)(rho, seed, encoding)
+    return encoded_split(_adult(encoding), target=target, random_state=seed)
 
 
 def labels(rho: float, seed: int, encoding: str = "full") -> Any:
@@ -92,6 +97,36 @@ def labels(rho: float, seed: int, encoding: str = "full") -> Any:
     if rho == ADULT:
         return data.target
     return with_correlation(data.target, data.sensitive_features, rho, random_state=seed)
+
+
+@lru_cache(maxsize=2)
+def likely(encoding: str) -> FloatArray:
+    """Score each row by a logistic model of Adult's labels in the inputs."""
+    data = _adult(encoding)
+    X = StandardScaler().fit_transform(data.data)
+    model = LogisticRegression(max_iter=1000).fit(X, codes(data.target))
+    return np.asarray(model.decision_function(X))
+
+
+def moved_labels(rho: float, seed: int, encoding: str = "full") -> Any:
+    r"""Adult's labels, or others with the correlation of :func:`labels` that follow the inputs.
+
+    Each group has as many rows of label 1 as there. They are those in which
+    :math:`m(x_i) + \varepsilon_i` is the largest, with the score m of :func:`likely` and logistic
+    noise drawn anew, given Adult's own label: that is 1 where the sum is positive. Within a group
+    the labels are thus Adult's with another intercept; those of correlation 0.21 are Adult's own.
+    """
+    data, random = _adult(encoding), np.random.default_rng(seed)
+    y, z, score = codes(data.target), groups(encoding), likely(encoding)
+    wanted, chance = codes(labels(rho, seed, encoding)), expit(score)
+    drawn = random.uniform(size=len(y))
+    # logistic noise is -logit(U): U is below the chance of label 1 where the label is 1
+    latent = score - logit(np.where(y == 1, chance * drawn, chance + (1 - chance) * drawn))
+    new = np.zeros(len(y), dtype=int)
+    for j in range(2):
+        rows = np.flatnonzero(z == j)
+        new[rows[np.argsort(-latent[rows], kind="stable")[: wanted[rows].sum()]]] = 1
+    return pd.Series(new, index=data.target.index, name=data.target.name)
 
 
 def groups(encoding: str = "full") -> Any:
