@@ -400,7 +400,8 @@ class TestTargets:
         assert "shortfall" not in text
         assert "the statistical rate is" in text
         assert "the selection rate difference is" in text
-        summary = json.loads(run("pick", out, "--tau", "0.4", "-o", out, "--json").stdout)
+        picked = ["-o", str(tmp_path / "p.model"), "--json"]
+        summary = json.loads(run("pick", out, "--tau", "0.4", *picked).stdout)
         assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
         assert summary["verdict"]["population_of"] == "all"
         assert (summary["reached"]["strictest"] is None) or summary["reached"]["strictest"]["worth"]

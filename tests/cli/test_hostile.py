@@ -73,7 +73,7 @@ REFUSED = {
     "header only": (b"a,b,g,y\n", [], "has a header but no rows"),
     "one row": (ROWS[0] + b"\n" + ROWS[1], [], "'y' has the value .* in every row"),
     "one class": (changed(y=1), [], "column 'y' has the value '1' in every row; a label needs two"),
-    "one group": (changed(g="f"), [], "the sensitive column has 1 group: 'f'; at least two"),
+    "one group": (changed(g="f"), [], "the sensitive column 'g' has 1 group: 'f'; at least two"),
     "duplicate headers": (b"a,a,g,y\n1,2,f,0\n", [], "two columns called 'a'"),
     "nameless column": (b"a,,g,y\n1,2,f,0\n", [], "no name for column 2"),
     "ragged, long row": (b"a,g,y\n1,f,0\n1,f,0,9\n2,m,1\n", [], "4 fields in line 3 and 3 in its"),
@@ -692,7 +692,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
 class TestNothingIsLost:
     def test_outputs_do_not_replace_inputs(self, run, tmp_path):
         (tmp_path / "t.csv").write_bytes(GOOD)
-        result = run("train", "t.csv", *TRAIN[:-1], "t.csv")
+        result = run("train", "t.csv", *in_place(TRAIN, ["-o", "t.csv"]))
         assert result.exit_code == 1
         assert "t.csv is an input" in result.stderr
         assert run("train", "t.csv", *TRAIN).exit_code == 0
