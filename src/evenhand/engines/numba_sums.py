@@ -181,6 +181,23 @@ def _guess_many(
     """As :func:`_guess`, of a softmax over many groups; ``wide`` has room for an output each."""
     outputs, m = u.shape
     _ask(n, y, cell, on, only, n_cells, asked)
+    if not np.any(u):
+        # Before it has moved every group is as likely.
+        for i in range(n):
+            e[i], r[i] = 1.0, 0.0
+            small[0] += asked[i] * np.log(1.0 + outputs)
+        for a in range(2 * m - 1):
+            moment = 0.0
+            for i in range(n):
+                moment += asked[i] * e[i]
+                own = int(z[i])
+                if a < m and 0 < own <= outputs:
+                    small[2 + (own - 1) * m + a] -= asked[i] * e[i]
+                e[i] *= s[i] * per_scale
+            small[2 + outputs * m + a] += moment
+            for g in range(outputs if a < m else 0):
+                small[2 + g * m + a] += moment / (1.0 + outputs)
+        return
     for i in range(n):
         top[i], total[i] = 0.0, 0.0
     for g in range(outputs):
@@ -196,12 +213,10 @@ def _guess_many(
     for i in range(n):
         own = int(z[i])
         loss += asked[i] * (top[i] - (wide[own - 1, i] if 0 < own <= outputs else 0.0))
-    guessing = np.any(u)  # before the adversary has moved all outputs are 0
     for g in range(outputs):
         for i in range(n):
-            r[i], e[i] = top[i] - wide[g, i], 1.0
-        if guessing:
-            _exp_minus_abs(r, n, e, bits, power)
+            r[i] = top[i] - wide[g, i]
+        _exp_minus_abs(r, n, e, bits, power)
         for i in range(n):
             total[i] += e[i]
             wide[g, i] = e[i]
