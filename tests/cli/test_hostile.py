@@ -675,7 +675,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
 class TestNothingIsLost:
     def test_outputs_do_not_replace_inputs(self, run, tmp_path):
         (tmp_path / "t.csv").write_bytes(GOOD)
-        result = run("train", "t.csv", *TRAIN[:-1], "t.csv")
+        result = run("train", "t.csv", *in_place(TRAIN, ["-o", "t.csv"]))
         assert result.exit_code == 1
         assert "t.csv is an input" in result.stderr
         assert run("train", "t.csv", *TRAIN).exit_code == 0

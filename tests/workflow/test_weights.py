@@ -127,7 +127,7 @@ def test_screens_and_page_say_what_weights_mean(tmp_path):
 
 
 def test_comparison_by_weight_is_that_of_repeated_rows():
-    from evenhand.peers._compare import Aim, fit_all
+    from evenhand.peers._fit import Aim, fit_all
     from evenhand.peers._registry import named_peers
 
     table = frame()
