@@ -404,3 +404,18 @@ class TestTargets:
         assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
         assert summary["verdict"]["population_of"] == "all"
         assert (summary["reached"]["worth"] is None) or summary["reached"]["worth"]["accuracy"]
+
+    def test_the_group_that_makes_a_target_dear_is_named(self, tmp_path):
+        rng = np.random.default_rng(0)
+        group = rng.choice(["a", "b", "c"], 3000, p=[0.58, 0.4, 0.02])
+        score = rng.normal(size=3000) + 0.5 * (group == "a") - 0.5 * (group == "c")
+        answer = (score + rng.normal(size=3000) > 0).astype(int)
+        frame = pd.DataFrame({"score": score, "group": group, "answer": answer})
+        shown = {}
+        for name, part in (("all", frame), ("two", frame[group != "c"])):
+            part.to_csv(tmp_path / "t.csv", index=False)
+            args = ["--label", "answer", "--sensitive", "group", "-o", str(tmp_path / "x.model")]
+            shown[name] = words(run("train", str(tmp_path / "t.csv"), *args).stdout)
+        n = round(0.7 * (group == "c").sum())
+        assert f"due to the group “c”, whose rate is one of about {n} rows" in shown["all"]
+        assert "The margin for chance is wide" not in shown["two"]

@@ -183,3 +183,13 @@ def test_refused_roles():
         audit(table, label="repaid", sensitive=["sex"], weight="sex")
     with pytest.raises(InputError, match="no column 'v'"):
         audit(table, label="repaid", sensitive=["sex"], weight="v")
+
+
+def test_an_adjusted_model_by_weight_is_that_of_repeated_rows(tmp_path):
+    found = []
+    for table, more in ((frame(), ["--weight", "w"]), (repeated(frame()), [])):
+        table["score"] = (table["job"].str[1].astype(float) + (table["sex"] == "m")) / 8
+        more += ["--scores", "score", "--group-cuts", "--test-size", "0", "--no-report"]
+        done = command(tmp_path, table, "adjust", *more, "-o", str(tmp_path / "m.model"))
+        found.append([done["reached"][name] for name in ("rate", "bound", "accuracy")])
+    assert found[0] == pytest.approx(found[1])
