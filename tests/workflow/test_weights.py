@@ -193,3 +193,22 @@ def test_an_adjusted_model_by_weight_is_that_of_repeated_rows(tmp_path):
         done = command(tmp_path, table, "adjust", *more, "-o", str(tmp_path / "m.model"))
         found.append([done["reached"][name] for name in ("rate", "bound", "accuracy")])
     assert found[0] == pytest.approx(found[1])
+
+
+@pytest.mark.parametrize("mode", ["each", "both"])
+def test_a_comparison_by_attributes(tmp_path, mode):
+    table = frame(900)
+    table.loc[:9, "town"] = "w"  # too few rows to test on
+    more = ["--sensitive", "town", "--attributes", mode, "--method", "accuracy_only"]
+    (row,) = command(tmp_path, table, "compare", *more, "--splits", "1", "--tau", "0.7")
+    by = {"sex": ["f", "m"], "town": ["x", "y", "z"]}
+    if mode == "both":
+        by["sex × town"] = [f"{sex} & {town}" for sex in "fm" for town in "xyz"]
+    rates = {k: [row[f"selection_rate[{k}: {g}]"] for g in groups] for k, groups in by.items()}
+    ratios = {name: min(values) / max(values) for name, values in rates.items()}
+    worst = min(ratios, key=ratios.get)
+    assert row["rate"] == pytest.approx(ratios[worst])
+    assert row["judged_by"] == f"statistical rate by {worst}"
+    assert (row["attributes"], row["notion"]) == (mode, "statistical_parity")
+    assert "w (10)" in row["small_groups"]
+    assert not [name for name in row if name.endswith((": w]", "& w]"))]
