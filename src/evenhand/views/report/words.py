@@ -424,7 +424,7 @@ def useless_sentence(summary: dict[str, Any]) -> str:
 def dear_sentence(summary: dict[str, Any]) -> str:
     """Name the group whose few rows make the margin wide, where it is."""
     reached, counts = summary["reached"], (summary.get("saved") or {"counts": {}})["counts"]
-    value, bound = reached["rate"], reached["bound"]
+    value, bound = reached["rate"], reached.get("bound")
     if None in (value, bound) or value - bound <= WIDE or "train" not in counts:
         return ""
     if summary.get("comparison") == "mixed":  # whose value is on no scale of its own
@@ -452,7 +452,7 @@ def dear_sentence(summary: dict[str, Any]) -> str:
 def _worth_sentence(summary: dict[str, Any]) -> str:
     """Say up to which target a model is clearly better than one answer, if this one's is not."""
     reached = summary["reached"]
-    if reached["beats_constant"]:
+    if reached["beats_constant"] or "worth" not in reached:
         return ""
     worth = reached["worth"]
     if worth is None:
