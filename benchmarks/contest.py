@@ -29,7 +29,7 @@ from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.engines import kernels
 from evenhand.peers import PEERS, FairlearnExponentiatedGradient
-from evenhand.peers._compare import Aim, Answer, fit_all, pick
+from evenhand.peers._fit import Aim, Answer, fit_all, pick
 
 TAU = 0.8
 # The first is, of these, the most accurate whose training rate reaches 0.8.

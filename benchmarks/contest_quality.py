@@ -55,7 +55,7 @@ from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import overall_accuracy
 from evenhand.datasets import encoded_split
 from evenhand.peers._baselines import group_curve
-from evenhand.peers._compare import MIN_SHARE, Aim, fit_all
+from evenhand.peers._fit import MIN_SHARE, Aim, fit_all
 from evenhand.peers._out_of_fold import fold_models, mean_proba
 
 

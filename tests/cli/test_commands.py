@@ -405,3 +405,19 @@ class TestTargets:
         assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
         assert summary["verdict"]["population_of"] == "all"
         assert (summary["reached"]["strictest"] is None) or summary["reached"]["strictest"]["worth"]
+
+    def test_the_group_that_makes_a_target_dear_is_named(self, tmp_path):
+        rng = np.random.default_rng(0)
+        group = rng.choice(["a", "b", "c"], 3000, p=[0.58, 0.4, 0.02])
+        score = rng.normal(size=3000) + 0.5 * (group == "a") - 0.5 * (group == "c")
+        score, other = np.column_stack([score, rng.normal(size=3000)]).T
+        answer = (score + rng.normal(size=3000) > 0).astype(int)
+        frame = pd.DataFrame({"other": other, "score": score, "group": group, "answer": answer})
+        shown = {}
+        for name, part in (("all", frame), ("two", frame[group != "c"])):
+            part.to_csv(tmp_path / "t.csv", index=False)
+            args = ["--label", "answer", "--sensitive", "group", "-o", str(tmp_path / "x.model")]
+            shown[name] = words(run("train", str(tmp_path / "t.csv"), *args).stdout)
+        n = int(re.search("group “c”, whose rate is one of about (\\d+) rows", shown["all"])[1])
+        assert n == pytest.approx(0.7 * (group == "c").sum(), abs=5)
+        assert "The margin for chance is wide" not in shown["two"]

@@ -22,7 +22,7 @@ from evenhand.core.errors import Parameter
 from evenhand.core.notions import NOTIONS
 from evenhand.datasets import load_german, stratified_rows
 from evenhand.peers import PEERS, PeerRecord, _compare, accuracy_at_rate, compare, summarize
-from evenhand.peers._compare import Aim, Answer, pick
+from evenhand.peers._fit import LADDER, Aim, Answer, pick
 from evenhand.views.plots import ComparisonDisplay
 
 
@@ -501,7 +501,7 @@ class TestDifferences:
             assert row.difference == pytest.approx(max(rates) - min(rates))
             assert row.judged_by == "selection rate difference"
             if row.key in ("knob", "ratios"):
-                cuts = (-1.0, 0.0, 1.0) if row.key == "knob" else _compare.LADDER
+                cuts = (-1.0, 0.0, 1.0) if row.key == "knob" else LADDER
                 assert row.train_accuracy == pytest.approx(best_cut(*fit, cuts, row.epsilon))
         ours = FairClassifier(epsilon=0.3, confidence=None)
         ours.fit(*fit[:2], sensitive_features=fit[2])

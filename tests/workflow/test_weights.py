@@ -127,7 +127,7 @@ def test_screens_and_page_say_what_weights_mean(tmp_path):
 
 
 def test_comparison_by_weight_is_that_of_repeated_rows():
-    from evenhand.peers._compare import Aim, fit_all
+    from evenhand.peers._fit import Aim, fit_all
     from evenhand.peers._registry import named_peers
 
     table = frame()
@@ -183,3 +183,32 @@ def test_refused_roles():
         audit(table, label="repaid", sensitive=["sex"], weight="sex")
     with pytest.raises(InputError, match="no column 'v'"):
         audit(table, label="repaid", sensitive=["sex"], weight="v")
+
+
+def test_an_adjusted_model_by_weight_is_that_of_repeated_rows(tmp_path):
+    found = []
+    for table, more in ((frame(), ["--weight", "w"]), (repeated(frame()), [])):
+        table["score"] = (table["job"].str[1].astype(float) + (table["sex"] == "m")) / 8
+        more += ["--scores", "score", "--group-cuts", "--test-size", "0", "--no-report"]
+        done = command(tmp_path, table, "adjust", *more, "-o", str(tmp_path / "m.model"))
+        found.append([done["reached"][name] for name in ("rate", "bound", "accuracy")])
+    assert found[0] == pytest.approx(found[1])
+
+
+@pytest.mark.parametrize("mode", ["each", "both"])
+def test_a_comparison_by_attributes(tmp_path, mode):
+    table = frame(900)
+    table.loc[:9, "town"] = "w"  # too few rows to test on
+    more = ["--sensitive", "town", "--attributes", mode, "--method", "accuracy_only"]
+    (row,) = command(tmp_path, table, "compare", *more, "--splits", "1", "--tau", "0.7")
+    by = {"sex": ["f", "m"], "town": ["x", "y", "z"]}
+    if mode == "both":
+        by["sex × town"] = [f"{sex} & {town}" for sex in "fm" for town in "xyz"]
+    rates = {k: [row[f"selection_rate[{k}: {g}]"] for g in groups] for k, groups in by.items()}
+    ratios = {name: min(values) / max(values) for name, values in rates.items()}
+    worst = min(ratios, key=ratios.get)
+    assert row["rate"] == pytest.approx(ratios[worst])
+    assert row["judged_by"] == f"statistical rate by {worst}"
+    assert (row["attributes"], row["notion"]) == (mode, "statistical_parity")
+    assert "w (10)" in row["small_groups"]
+    assert not [name for name in row if name.endswith((": w]", "& w]"))]

@@ -117,9 +117,12 @@ class Target:
         """Measure the counts of the compared groups; NaN where it is undefined."""
         return np.asarray(self.scaled(self.values(counts)).min(axis=0))
 
-    def cautious(self, counts: ArrayLike, caution: float) -> FloatArray:
-        """Give the value less ``caution`` standard errors, of the worst ratio or else of each."""
-        scaled, less = self.scaled(self.values(counts)), []
+    def cautious(self, counts: ArrayLike, caution: float, values: Any = None) -> FloatArray:
+        """Give the value less ``caution`` standard errors, of the worst ratio or else of each.
+
+        ``values`` are those of the counts, if they are known.
+        """
+        scaled, less = self.scaled(self.values(counts) if values is None else values), []
         parts = zip(self.rate.components, self.kinds, self.rate.shares, self.offsets, strict=True)
         for value, (rate, kind, share, offset) in zip(scaled, parts, strict=True):
             if kind == "difference":

@@ -372,9 +372,10 @@ class ManyCuts(Sweep):
             for ends in (rates.argmin(axis=1), rates.argmax(axis=1)):
                 few |= {*np.bincount(ends).argsort()[-2:].tolist()}
         apart = np.moveaxis(counts[sorted(few)], -1, 0)
-        rate = sure = target.value(apart)
-        if target.comparison != "ratio" or len(target.rate.components) == 1:
-            sure = target.cautious(apart, self.caution_of(target))
+        values, caution = target.values(apart), self.caution_of(target)
+        rate = sure = target.scaled(values).min(axis=0)
+        if caution and (target.comparison != "ratio" or len(values) == 1):
+            sure = target.cautious(apart, caution, values)
         # What is undefined among some may be defined among all.
         rate, sure = (np.where(np.isnan(v), target.worst + 1.0, v) for v in (rate, sure))
         none = np.zeros(len(rate), np.intp)

@@ -122,9 +122,7 @@ def compare_methods(
         warn_of_alike(label_counts(y), label)
         _check_saved(saved, str(good), fingerprint(X), list(sensitive), attributes)
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
-    kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
-    outside = [p.column for p in plans if p.kind == "dropped"]
-    kinds = {column: kind for column, kind in kinds.items() if column not in outside}
+    outside, kinds = _as_read(plans)
     with warnings.catch_warnings(record=True) as more:
         warnings.simplefilter("always")
         splits_table = compare(
@@ -145,17 +143,24 @@ def compare_methods(
             verbose=verbose,
         )
     splits_table["error"] = splits_table["error"].map(_without_type)
-    asked = notion, splits_table.attrs["comparison"], attributes
-    about = dict(zip(("notion", "comparison", "attributes"), asked, strict=True))
+    comparison = splits_table.attrs["comparison"]
+    about = {"notion": notion, "comparison": comparison, "attributes": attributes}
     about = {"favourable_answer": favourable_answer(label, [str(good)])} | about
-    for place, (name, value) in enumerate(about.items()):
-        splits_table.insert(place, name, value)
+    for place, name in enumerate(about):
+        splits_table.insert(place, name, about[name])
     return splits_table.assign(
         rows_dropped="; ".join(map(_dropped_words, dropped)),
         small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
         weight=weight,
         notes=" ".join(sentences([*caught, *more], spell)),
     )
+
+
+def _as_read(plans: Sequence[Any]) -> tuple[list[str], dict[str, str]]:
+    """Say of the plans of columns which are left out, and how the others are read."""
+    outside = [p.column for p in plans if p.kind == "dropped"]
+    kinds = {p.column: ", ".join(filter(None, [p.kind, p.written])) for p in plans}
+    return outside, {column: kind for column, kind in kinds.items() if column not in outside}
 
 
 def _large_groups(

@@ -25,6 +25,9 @@ from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import population_sentence
 from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
 
+# A margin that is wider than this is explained by the group whose few rows make it so.
+WIDE = 0.1
+
 
 def how_chosen(summary: dict[str, Any]) -> str:
     """Give the key of what is promised."""
@@ -425,10 +428,38 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     )
 
 
+def dear_sentence(summary: dict[str, Any]) -> str:
+    """Name the group whose few rows make the margin wide, where it is."""
+    reached, counts = summary["reached"], (summary.get("saved") or {"counts": {}})["counts"]
+    value, bound = reached["rate"], reached.get("bound")
+    if None in (value, bound) or value - bound <= WIDE or "train" not in counts:
+        return ""
+    if summary.get("comparison") == "mixed":  # whose value is on no scale of its own
+        return ""
+    compared = np.asarray(counts["train"], dtype=float)[: len(summary["groups"])]
+    found = []
+    for part in target_of(summary).components:
+        (rate,) = part.rate.components
+        names = rate.groups(summary["groups"])
+        top, bottom = rate.fractions(compared)
+        relative = 1 / (top + 0.5) - 1 / (bottom + 0.5)
+        error = relative if part.comparison == "ratio" else relative * (top / (bottom + 1e-9)) ** 2
+        j = int(np.argmax(error))
+        found.append((float(error[j]), names[j], bottom[j]))
+    _, name, n = max(found, key=lambda one: one[0])
+    words, level = words_of(summary), summary["tau"]
+    return (
+        f"The margin for chance is wide: {words.text(value, level)} here, of which "
+        f"{words.text(bound, level)} can be relied on. Most of it is due to the group "
+        f"{quoted(str(name))}, whose rate is one of about {thousands(round(n))} rows. More "
+        "rows of it would narrow the margin, and the same target would cost less accuracy."
+    )
+
+
 def _strictest_sentence(summary: dict[str, Any]) -> str:
     """Say up to which target a model is clearly better than one answer, if this one's is not."""
     reached = summary["reached"]
-    if reached["beats_constant"]:
+    if reached["beats_constant"] or "strictest" not in reached:
         return ""
     strictest = reached["strictest"]
     if strictest is None:

@@ -28,6 +28,7 @@ from evenhand.views.report.words import (
     again_sentence,
     attribute_sentence,
     constant_sentence,
+    dear_sentence,
     not_reached,
     rate_titles,
     small_groups_sentence,
@@ -276,6 +277,9 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
         screen.say(short(useless, 400), "bold red")
+    dear = dear_sentence(summary).translate(NO_MARKS)
+    if dear:
+        screen.say(short(dear, 400), "yellow")
     for note in notes:
         screen.say(f"note: {short(note, 400)}", "yellow")
 
