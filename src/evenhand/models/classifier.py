@@ -278,7 +278,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "epsilon": [Interval(Real, 0, 1, closed="left"), list, tuple, None],
         "method": [Method],
         "confidence": [Interval(Real, 0.5, 1, closed="left"), StrOptions({"certified"}), None],
-        "selection": [StrOptions(set(PLACES))],
+        "selection": [StrOptions(set(PLACES) - {"left_out"})],
         "holdout": [Interval(Real, 0, 1, closed="neither")],
         "cv": ["cv_object"],
         "delta": [Interval(Real, 0, 1, closed="neither")],

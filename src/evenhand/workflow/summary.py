@@ -14,7 +14,7 @@ from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
-from evenhand.models.inputs import too_many_columns
+from evenhand.models.training import many_columns
 from evenhand.persist.model_file import SavedModel
 from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
@@ -267,7 +267,8 @@ def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:
     if isinstance(model, FairBoostedClassifier):
         return "boosted"
     n_columns = int(np.count_nonzero(np.any(model.coef_ != 0, axis=0)))
-    return "columns" if too_many_columns(n_columns, int(facts["n_train"])) else None
+    rows = model.frontier_.last.counts[: len(model.groups_)].sum(axis=(1, 2))
+    return "columns" if many_columns(n_columns, rows) else None
 
 
 def _goals(model: FairClassifier) -> dict[str, list[Any]]:
