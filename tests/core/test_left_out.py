@@ -54,12 +54,26 @@ def test_a_row_s_own_part_is_what_a_fit_without_it_loses(weighted, layout):
     weight = np.random.default_rng(1).uniform(0.5, 2.0, N) if weighted else None
     oracle = oracle_of(layout(X), y, z, weight)
     w = oracle.weights(optimum_of(oracle))
-    found = effects(oracle, LeftOut.of(oracle, w, w[None]))[0]
+    found = effects(oracle, LeftOut.of(oracle, w, w[None], whole=True))[0]
     assert np.abs(found).max() > 0.2
     for i in range(0, N, 10):
         other = without(i, oracle, X, y, z, weight)
         lost = (X[i] @ w[:-1] + w[-1]) - (X[i] @ other[:-1] + other[-1])
         assert found[i] == pytest.approx(lost, rel=0.03, abs=1e-4)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+def test_a_row_of_weight_two_is_two_rows(layout):
+    X, y, z = rows()
+    twice, weight = np.r_[np.arange(N), np.arange(10)], np.r_[np.full(10, 2.0), np.ones(N - 10)]
+    found = []
+    for oracle in (
+        oracle_of(layout(X), y, z, weight),
+        oracle_of(layout(X[twice]), y[twice], z[twice]),
+    ):
+        w = oracle.weights(optimum_of(oracle))
+        found.append(effects(oracle, LeftOut.of(oracle, w, np.stack([w, -w])))[:, :N])
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
 
 
 def test_a_group_s_regression_counts_among_the_rows_that_it_is_about():

@@ -874,10 +874,12 @@ def with_many_columns(d=200, n=22_000):
 def test_of_many_columns_each_row_is_judged_as_if_it_had_been_left_out(layout):
     (X, y, z), (X_new, y_new, z_new) = with_many_columns()
     model = fair(tau=0.7).fit(layout(X), y, sensitive_features=z)
-    assert model.fitted_.place == "left_out" and model.held_out_.n_rows == 2000
+    assert model.fitted_.place == "left_out"
+    assert model.held_out_.n_rows == 2000
     predicted = model.predict(X_new)
     rate = statistical_rate(y_new, predicted, sensitive_features=z_new)
-    assert model.feasible_ and rate >= 0.7
+    assert model.feasible_
+    assert rate >= 0.7
     accuracy, seen = np.mean(predicted == y_new), np.mean(model.predict(layout(X)) == y)
     assert abs(model.accuracy_ - accuracy) < 0.02 < 0.05 < seen - accuracy
     assert abs(model.rate_ - rate) < 0.05
@@ -885,16 +887,17 @@ def test_of_many_columns_each_row_is_judged_as_if_it_had_been_left_out(layout):
     with warns("many_columns", n_columns=200, n_rows=2000, crossfit=("selection", "crossfit")):
         at_face_value.fit(layout(X), y, sensitive_features=z)
     rate = statistical_rate(y_new, at_face_value.predict(X_new), sensitive_features=z_new)
-    assert at_face_value.held_out_ is None and rate < 0.85
+    assert at_face_value.held_out_ is None
+    assert rate < 0.85
 
 
 def test_which_columns_are_too_many():
-    """A hundred rows of the smallest group for each column are enough; others are left out."""
-    assert not many_columns(10, np.array([1000.0, 5000.0]))
-    assert many_columns(11, np.array([5000.0, 1000.0]))
+    assert not many_columns(30, np.array([900.0, 5000.0]))
+    assert many_columns(31, np.array([5000.0, 900.0]))
     (X, y, z), _ = with_many_columns()
     few = fair(tau=0.8, confidence=None).fit(X[:, :4], y, sensitive_features=z)
-    assert few.held_out_ is None and few.fitted_.place == "train"
+    assert few.held_out_ is None
+    assert few.fitted_.place == "train"
     for params in ({"selection": "crossfit", "cv": 2}, {"method": Method(metric="scaled")}):
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".* columns for ")

@@ -10,7 +10,8 @@ does that,
         \frac{q_i\, \omega_i\, (t_i - p_i)}{1 - q_i\, \omega_i\, p_i (1 - p_i)},
     \qquad q_i = \hat x_i^\top H^{-1} \hat x_i ,
 
-with the Hessian H of the whole loss, the weight ω of the row, its target t and its probability p.
+with the Hessian H of the whole loss, the weight ω that is left out, the row's target t and its
+probability p.
 The iterates of a fair fit are no logistic regressions, but nearly combinations of a few: of the
 label, and of the groups among the rows that a rate is about, which is what they trade
 (:mod:`evenhand.core.directions`). What a row adds to their scores is the same combination.
@@ -43,6 +44,9 @@ class LeftOut(NamedTuple):
         Of each cell group × label the target, and whether its rows are fitted.
     shares : ndarray of shape (k, n_iterates)
         How much of each is in each iterate.
+    whole : bool, default=False
+        Whether a row is left out with all its weight. Otherwise a row of weight k is k rows, of
+        which one is left out.
     """
 
     weights: FloatArray
@@ -50,9 +54,12 @@ class LeftOut(NamedTuple):
     target: FloatArray
     asked: FloatArray
     shares: FloatArray
+    whole: bool = False
 
     @classmethod
-    def of(cls, oracle: Oracle, optimum: FloatArray, iterates: FloatArray) -> "LeftOut":
+    def of(
+        cls, oracle: Oracle, optimum: FloatArray, iterates: FloatArray, *, whole: bool = False
+    ) -> "LeftOut":
         """Fit the regressions, and find them in iterates.
 
         The oracle has a metric, and two labels; the ``optimum`` is the label's regression, as the
@@ -78,14 +85,15 @@ class LeftOut(NamedTuple):
         covariance = moments[:-1, :-1] - np.outer(moments[-1, :-1], moments[-1, :-1])
         product = W[:, :-1] @ covariance
         shares = np.linalg.pinv(product @ W[:, :-1].T, hermitian=True) @ (product @ iterates.T[:-1])
-        return cls(W.T, np.stack(inverses), target, asked, shares)
+        return cls(W.T, np.stack(inverses), target, asked, shares, whole)
 
     def effect(self, block: Block) -> FloatArray:
-        """What each row of a block adds to its own score by each iterate, (rows, n_iterates)."""
+        """Find what each row of a block adds to its score by each iterate, (rows, n_iterates)."""
         xp, own = namespace(block.extra), []
         for k, inverse in enumerate(self.inverses):
             target = like(self.target[k], block.extra)[block.cell]
-            size = leverages(block, inverse) * _weight(block, self.asked[k])
+            weight = _weight(block if self.whole else block._replace(weight=None), self.asked[k])
+            size = leverages(block, inverse) * weight
             p = _probability(block, self.weights[:, k])
             own.append(size * (target - p) / xp.maximum(1.0 - size * p * (1.0 - p), LEAST_REST))
         return xp.stack(own).T @ like(self.shares, block.extra)

@@ -57,8 +57,9 @@ __all__ = ["Fit", "View", "learn", "make_oracle", "many_columns"]
 NO_ROWS = np.empty(0, dtype=np.intp)
 # The most that the search for the unconstrained optimum may take.
 OPTIMUM_ITERATIONS = 200
-# Rows of the smallest group for each column from which on they are judged as they are.
-ROWS_A_COLUMN = 100
+# Of more columns than this many times the root of the smallest group's rows, these look more alike
+# than they are by half a standard error and more.
+MANY_COLUMNS = 1.0
 # What helps against unlike scales of the columns besides scaling them.
 OTHER_METRIC = ", or keep the default coordinates, Method(metric='whitened')"
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
@@ -305,20 +306,22 @@ def learn(
 
 
 def many_columns(n_columns: int, rows: NDArray[Any]) -> bool:
-    """Whether there are many columns for the smallest of groups of so many rows.
+    r"""Whether there are many columns for the smallest of groups of so many rows.
 
     Fitted weights undo differences of the groups' means, and of what they seem to undo about
     :math:`d (1/n_1 + 1/n_2) / D^2` is chance: of d columns, and of groups of n rows whose means are
-    D standard deviations apart.
+    D standard deviations apart. In standard errors of the rates that grows as
+    :math:`d / \sqrt n`.
     """
-    return bool(n_columns * ROWS_A_COLUMN > np.min(rows))
+    return bool(n_columns > MANY_COLUMNS * np.sqrt(np.min(rows)))
 
 
 def _can_leave_out(oracle: Oracle, settings: Settings, run: Run) -> bool:
     """Whether the fit is one that rows can be left out of (:mod:`evenhand.core.left_out`)."""
     whitened = oracle.metric is not None and oracle.metric.whitened
     known = oracle.game.labels == 2 and "optimum" in LEGS[settings.method.init]
-    return whitened and known and settings.bins is None and not run.interrupted
+    chosen = settings.method.cut and settings.bins is None
+    return whitened and known and chosen and not run.interrupted
 
 
 def _leave_out(
@@ -326,7 +329,8 @@ def _leave_out(
 ) -> list[HeldOut | None]:
     """Measure the points for each target on the rows fitted to, each as if left out."""
     iterates, optimum = run.trajectory.iterates, run.trajectory.sources.index("optimum")
-    left_out = LeftOut.of(oracle, iterates[optimum], iterates)
+    whole = settings.survey_weights
+    left_out = LeftOut.of(oracle, iterates[optimum], iterates, whole=whole)
     return _measure(run, rows, rows.n_rows, settings, targets, left_out)
 
 

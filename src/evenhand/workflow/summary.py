@@ -251,6 +251,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         **_goals(model),
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
+        "place": model.fitted_.place,
         "delta": model.fitted_.delta,
         "attributes": model.attributes,
         "person": facts.get("person"),
@@ -406,11 +407,12 @@ def _adjusted(pipeline: FairPipeline) -> dict[str, Any]:
     if not model.needs_group:
         beside = f"{n} {'other ' * (column is not None)}column{'s' * (n != 1)}"
         alone = ["the score"] * (column is not None) + [beside] * (n > 0)
-        said += f" The group is estimated from {' and '.join(alone)}{' alone' * (not n)}."
-        if not n:
+        if n:
+            said += f" The group is estimated from {' and '.join(alone)}."
+        else:
             said += (
-                " Answers then need not rise with the score, and on new rows a target holds less "
-                "often than is said: go by the test rows."
+                " The score alone says too little of the group, so that only its cut is chosen: "
+                "give the columns that the model was made from as well."
             )
     return {"words": words, "before": model.before_, "sentence": said}
 
