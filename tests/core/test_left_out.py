@@ -123,8 +123,12 @@ def test_tensors_give_the_same():
     np.testing.assert_allclose(again.shares, left_out.shares, atol=1e-8)
 
 
-def test_it_needs_coordinates():
+def test_it_is_the_same_in_other_coordinates():
     X, y, z = rows()
-    oracle = make_oracle(X, y, z, notion=find_notion("statistical_parity"))
-    with pytest.raises(ValueError, match="metric"):
-        LeftOut.of(oracle, np.zeros(D + 1), np.zeros((1, D + 1)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = []
+    for metric in ("whitened", "none"):
+        oracle = make_oracle(X, y, z, notion=find_notion("statistical_parity"), metric=metric, l2=0)
+        w = found[0][0] if found else oracle.weights(optimum_of(oracle))
+        found.append((w, effects(oracle, LeftOut.of(oracle, w, w[None]))))
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6, atol=1e-8)

@@ -17,6 +17,7 @@ label, and of the groups among the rows that a rate is about, which is what they
 (:mod:`evenhand.core.directions`). What a row adds to their scores is the same combination.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -62,13 +63,11 @@ class LeftOut(NamedTuple):
     ) -> "LeftOut":
         """Fit the regressions, and find them in iterates.
 
-        The oracle has a metric, and two labels; the ``optimum`` is the label's regression, as the
-        iterates in weights of the inputs as they are. The shares are by least squares: of the
-        scores on the rows, whatever the intercepts.
+        The oracle has two labels; the ``optimum`` is the label's regression, as the iterates in
+        weights of the inputs as they are. The shares are by least squares: of the scores on the
+        rows, whatever the intercepts.
         """
-        metric, shape = oracle.metric, (oracle.game.n_groups_all, 2)
-        if metric is None:
-            raise ValueError("the oracle has no metric")
+        shape = oracle.game.n_groups_all, 2
         label = np.broadcast_to([0.0, 1.0], shape).ravel()
         found = [(optimum, label, np.ones(label.size))]
         for labels in label_sets(oracle):
@@ -79,8 +78,9 @@ class LeftOut(NamedTuple):
         inverses = []
         for w, rows in zip(W, asked, strict=True):
             hessian = oracle.rows.sum(hessian_sums, w, rows)
-            own = metric.gradient(metric.gradient(hessian).T) + np.diag(oracle.ridge * oracle.total)
-            inverses.append(metric.weights(metric.weights(np.linalg.pinv(own, hermitian=True)).T))
+            own = _both_sides(hessian, oracle.gradient) + np.diag(oracle.ridge * oracle.total)
+            inverse = np.linalg.pinv(own, hermitian=True)
+            inverses.append(_both_sides(inverse, oracle.weights))
         moments = oracle.rows.sum(extended_products) / oracle.total
         covariance = moments[:-1, :-1] - np.outer(moments[-1, :-1], moments[-1, :-1])
         product = W[:, :-1] @ covariance
@@ -103,6 +103,11 @@ def hessian_sums(block: Block, w: FloatArray, asked: FloatArray) -> FloatArray:
     """Hessian of the log-loss of some cells' rows, summed, the inputs with a 1 behind them."""
     p = _probability(block, w)
     return extended_products(block._replace(weight=_weight(block, asked) * p * (1.0 - p)))
+
+
+def _both_sides(matrix: FloatArray, turn: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Turn the rows and the columns of a symmetric matrix into other coordinates."""
+    return turn(turn(matrix.ravel()).reshape(matrix.shape).T.ravel()).reshape(matrix.shape)
 
 
 def _probability(block: Block, w: FloatArray) -> FloatArray:
