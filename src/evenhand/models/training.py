@@ -60,6 +60,8 @@ OPTIMUM_ITERATIONS = 200
 # Of more columns than this many times the root of the smallest group's rows, these look more alike
 # than they are by half a standard error and more.
 MANY_COLUMNS = 1.0
+# Each group has a regression, of which every row is left out; of more groups it would take long.
+MOST_GROUPS = 10
 # What helps against unlike scales of the columns besides scaling them.
 OTHER_METRIC = ", or keep the default coordinates, Method(metric='whitened')"
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
@@ -320,7 +322,7 @@ def _can_leave_out(oracle: Oracle, settings: Settings, run: Run) -> bool:
     """Whether the fit is one that rows can be left out of (:mod:`evenhand.core.left_out`)."""
     whitened = oracle.metric is not None and oracle.metric.whitened
     known = oracle.game.labels == 2 and "optimum" in LEGS[settings.method.init]
-    chosen = settings.method.cut and settings.bins is None
+    chosen = settings.method.cut and settings.bins is None and oracle.n_groups <= MOST_GROUPS
     return whitened and known and chosen and not run.interrupted
 
 
