@@ -214,8 +214,9 @@ class TestScreens:
         saved = load_model(model / "loans.model")
         summary = summarise(saved)
         accuracy, ratios, _ = figures_of(summary, summary["points"][0]["counts"]["train"])
-        frontier = saved.model[-1].frontier_
-        assert (accuracy, ratios) == (frontier.accuracy[0], [frontier.rate[0]])
+        answers = saved.model[-1].answers_
+        first = answers.points.take(answers.index[:1])
+        assert (accuracy, ratios) == (first.accuracy[0], [first.rate[0]])
         # An error rate of 0 in every group is parity, as in the library.
         error = {"name": "e", "numerator": [[0, 1]], "denominator": [[0, 0], [0, 1]], "share": 1}
         summary["rate"]["parts"] = [error]

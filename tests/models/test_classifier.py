@@ -40,6 +40,7 @@ from evenhand import (
     FairBoostedClassifier,
     FairClassifier,
     FairnessWarning,
+    Method,
     fair_pipeline,
     group_rates,
     statistical_rate,
@@ -50,6 +51,7 @@ from evenhand.core.rates import RATES
 from evenhand.datasets import encoded_split, load_adult
 from evenhand.frontier.choice import beats_constant
 from evenhand.models.settings import FitWarning
+from evenhand.models.training import many_columns
 
 
 class LateDigits:
@@ -882,22 +884,48 @@ def test_a_model_worse_than_one_answer_to_everybody_is_said_to_be(recwarn):
         assert not model.at(level + 0.002).beats_constant_
 
 
-def test_a_margin_that_leaves_out_the_many_columns_is_named():
-    """In 200 columns a fit undoes what differs on its rows, and not what differs on others."""
-    rng, d = np.random.default_rng(0), 200
-    z = rng.integers(0, 2, 21_000)
-    X = rng.standard_normal((len(z), d)) - 0.05 * z[:, None] * (np.arange(d) < 100)
-    y = (X[:, :100].sum(axis=1) / 10 + rng.logistic(size=len(z)) > 0).astype(int)
-    rows, others = slice(None, 1000), slice(1000, None)
-    with warns("many_columns", n_columns=d, n_rows=1000, crossfit=("selection", "crossfit")):
-        model = fair(tau=0.9).fit(X[rows], y[rows], sensitive_features=z[rows])
-    predicted = model.predict(X[others])
-    assert statistical_rate(y[others], predicted, sensitive_features=z[others]) < 0.9
-    for params in ({"selection": "crossfit", "cv": 2}, {"confidence": None}):
+def with_many_columns(d=200, n=22_000):
+    """Columns whose weights undo on two thousand rows what does not differ on others."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, n)
+    X = rng.standard_normal((n, d)) - 0.05 * z[:, None] * (np.arange(d) < 100)
+    y = (X[:, :100].sum(axis=1) / 10 + rng.logistic(size=n) > 0).astype(int)
+    return (X[:2000], y[:2000], z[:2000]), (X[2000:], y[2000:], z[2000:])
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+def test_of_many_columns_each_row_is_judged_as_if_it_had_been_left_out(layout):
+    (X, y, z), (X_new, y_new, z_new) = with_many_columns()
+    model = fair(tau=0.7).fit(layout(X), y, sensitive_features=z)
+    assert model.fitted_.place == "left_out"
+    assert model.held_out_.n_rows == 2000
+    predicted = model.predict(X_new)
+    rate = statistical_rate(y_new, predicted, sensitive_features=z_new)
+    assert model.feasible_
+    assert rate >= 0.7
+    accuracy, seen = np.mean(predicted == y_new), np.mean(model.predict(layout(X)) == y)
+    assert abs(model.accuracy_ - accuracy) < 0.02 < 0.05 < seen - accuracy
+    assert abs(model.rate_ - rate) < 0.05
+    at_face_value = fair(tau=0.9, method=Method(metric="scaled"))
+    with warns("many_columns", n_columns=200, n_rows=2000, crossfit=("selection", "crossfit")):
+        at_face_value.fit(layout(X), y, sensitive_features=z)
+    rate = statistical_rate(y_new, at_face_value.predict(X_new), sensitive_features=z_new)
+    assert at_face_value.held_out_ is None
+    assert rate < 0.85
+
+
+def test_which_columns_are_too_many():
+    assert not many_columns(30, np.array([900.0, 5000.0]))
+    assert many_columns(31, np.array([5000.0, 900.0]))
+    (X, y, z), _ = with_many_columns()
+    few = fair(tau=0.8, confidence=None).fit(X[:, :4], y, sensitive_features=z)
+    assert few.held_out_ is None
+    assert few.fitted_.place == "train"
+    for params in ({"selection": "crossfit", "cv": 2}, {"method": Method(metric="scaled")}):
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".* columns for ")
             warnings.filterwarnings("ignore", category=FairnessWarning)
-            fair(tau=0.9, **params).fit(X[rows], y[rows], sensitive_features=z[rows])
+            fair(tau=0.8, confidence=None, **params).fit(X, y, sensitive_features=z)
 
 
 def test_a_gain_over_one_answer_to_everybody_that_may_be_chance_is_none():

@@ -73,6 +73,7 @@ def of_fit(model, test, *, title, label, sensitive, names, most=300, weighted=Fa
             "taus": [model.target_.level],
             "confidence": model.confidence,
             "selection": model.selection,
+            "place": model.fitted_.place,
             "delta": model.delta if model.confidence == "certified" else None,
         },
         "reached": {
@@ -217,6 +218,7 @@ def made_up(n_groups=2, n_labels=2, n_points=30, parts=("train", "test"), small=
             "taus": [0.8],
             "confidence": None,
             "selection": "train",
+            "place": "train",
             "delta": None,
         },
         "reached": {

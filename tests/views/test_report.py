@@ -31,7 +31,7 @@ HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;
 def everything_hostile(value, text=HOSTILE):
     """The summary with each text that may come from a table replaced."""
     if isinstance(value, dict):
-        fixed_keys = ("key", "selection")
+        fixed_keys = ("key", "selection", "place")
         return {k: v if k in fixed_keys else everything_hostile(v, text) for k, v in value.items()}
     if isinstance(value, list):
         return [everything_hostile(v, text) for v in value]
@@ -256,7 +256,7 @@ def test_promise_is_for_the_chosen_target(selection):
 )
 def test_what_a_margin_leaves_out_is_said(too_sure, words):
     summary = made_up() | {"too_sure": too_sure}
-    summary["asked"] |= {"confidence": 0.9, "selection": "train"}
+    summary["asked"] |= {"confidence": 0.9, "selection": "train", "place": "train"}
     text = Page(render(summary)).text
     assert words in text
     assert ("Here the probability" in text) == bool(words)

@@ -68,7 +68,7 @@ def held_out(summary):
     """A choice on held-out rows, not the one that the fitted rows would give; none reached."""
     summary["chosen"] = 3
     summary["reached"]["target_reached"] = False
-    summary["asked"]["selection"] = "holdout"
+    summary["asked"] |= {"selection": "holdout", "place": "holdout"}
     summary["plain"] = None
     return summary
 

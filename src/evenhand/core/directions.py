@@ -30,6 +30,7 @@ import numpy as np
 from evenhand.core.arrays import FloatArray
 from evenhand.core.multipliers import Walk
 from evenhand.core.oracle import Oracle
+from evenhand.core.row_sums import Recode
 from evenhand.core.solvers import SOLVERS, minimize_loss, solve
 from evenhand.core.updates import normal, power_schedule
 
@@ -66,14 +67,19 @@ def label_sets(oracle: Oracle) -> list[tuple[int, ...]]:
     return sorted(sets)
 
 
-def group_discriminant(oracle: Oracle, labels: tuple[int, ...]) -> FloatArray:
-    """Weights of a logistic regression of the second of two groups, among rows of some labels."""
+def group_cells(oracle: Oracle, labels: tuple[int, ...], group: int = 1) -> Recode:
+    """Say of which cells the rows are of a group, and which are among those of some labels."""
     shape = oracle.game.n_groups_all, oracle.game.labels
-    group, asked = np.zeros(shape), np.zeros(shape)
-    group[1] = 1.0
-    asked[:2, list(labels)] = 1.0
+    member, asked = np.zeros(shape), np.zeros(shape)
+    member[group] = 1.0
+    asked[: oracle.n_groups, list(labels)] = 1.0
+    return member.ravel(), asked.ravel()
+
+
+def group_discriminant(oracle: Oracle, labels: tuple[int, ...], group: int = 1) -> FloatArray:
+    """Weights of a logistic regression of a group against the others, among rows of some labels."""
     view = copy(oracle)
-    view.recode = group.ravel(), asked.ravel()
+    view.recode = group_cells(oracle, labels, group)
     start = np.zeros(oracle.n_weights)
     return minimize_loss(
         view, start, max_iter=ITERATIONS, tol=TOLERANCE, callback=lambda iteration: None

@@ -198,6 +198,10 @@ class Oracle:
         """Weights of the inputs as they are from a solver's."""
         return v if self.metric is None else self.metric.weights(v)
 
+    def gradient(self, g: FloatArray) -> FloatArray:
+        """Gradients in a solver's weights from those in weights of the inputs as they are."""
+        return g if self.metric is None else self.metric.gradient(g)
+
     def _one_label(self, sums: FloatArray, c: int) -> CellSums:
         """Give the sums over cells group × label for one label against all the others."""
         labels, sign = self.game.labels, np.ones(1)

@@ -460,6 +460,27 @@ def product_sums(block: Block) -> FloatArray:
     return namespace(block.y).asarray(X.T @ weighted, dtype=block.y.dtype)
 
 
+def extended_products(block: Block) -> FloatArray:
+    r"""As :func:`product_sums`, with a column of ones behind the inputs."""
+    xp = namespace(block.y)
+    ones = xp.ones_like(block.y) if block.weight is None else block.weight
+    edge = row_product(ones[None], _in_float64(block.X).T)
+    top = xp.concatenate([product_sums(block), edge])
+    return xp.concatenate([top, xp.concatenate([edge, ones.sum()[None, None]], 1).T], 1)
+
+
+def leverages(block: Block, A: FloatArray) -> FloatArray:
+    r""":math:`\hat x^\top A \hat x` of each row, its inputs with a 1 behind them; A symmetric."""
+    xp, X = namespace(block.y), _in_float64(block.X)
+    inner, edge = like(A[:-1, :-1], block.y), like(A[-1], block.y)
+    product = X @ inner + 2.0 * edge[:-1]
+    if issparse(X):
+        square = np.asarray(X.multiply(product).sum(axis=1)).ravel()
+    else:
+        square = xp.einsum("ij,ij->i", X, product)
+    return square + edge[-1]
+
+
 def curvature_product(block: Block, V: FloatArray) -> FloatArray:
     r""":math:`\hat X^\top \Omega \hat X V` with the rows' weights in Ω."""
     xp = namespace(block.y)

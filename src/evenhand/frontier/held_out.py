@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evenhand.core.arrays import FloatArray
+from evenhand.core.left_out import LeftOut
 from evenhand.core.objectives import ACCURACY
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Rows
@@ -36,7 +37,9 @@ class HeldOut:
 
     With ``"holdout"`` and for guarantees these are the figures of the points themselves on the
     held-out rows. With ``"crossfit"`` a figure is of the folds' points at the same nominal target,
-    each on the rows of its fold, all folds together.
+    each on the rows of its fold, all folds together. Of rows fitted to with many columns they are
+    those of the points themselves, each row as if it had been left out
+    (:class:`~evenhand.core.left_out.LeftOut`).
 
     Parameters
     ----------
@@ -185,21 +188,38 @@ def count_points(
     return count_rows(frontier, iterates, rows, n_groups)
 
 
-def count_rows(frontier: Frontier, iterates: FloatArray, rows: Rows, n_groups: int) -> FloatArray:
-    """As :func:`count_points`, for rows wherever they are."""
+def count_rows(
+    frontier: Frontier,
+    iterates: FloatArray,
+    rows: Rows,
+    n_groups: int,
+    left_out: LeftOut | None = None,
+) -> FloatArray:
+    """As :func:`count_points`, for rows wherever they are.
+
+    Those fitted to can be counted as if each had been ``left_out``.
+    """
     iterate = np.append(frontier.iterate, frontier.last.iterate)
     cut = np.append(frontier.cut, [frontier.last.cut], axis=0)
     used, column = np.unique(iterate, return_inverse=True)
+    if left_out is not None:
+        left_out = left_out._replace(shares=left_out.shares[:, used])
     n_labels = frontier.last.counts.shape[-1]
-    return count_cuts(rows, iterates[used], column, cut, n_groups, n_labels)
+    return count_cuts(rows, iterates[used], column, cut, n_groups, n_labels, left_out)
 
 
 def count_cuts(
-    rows: Rows, iterates: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+    rows: Rows,
+    iterates: FloatArray,
+    column: Any,
+    cut: FloatArray,
+    n_groups: int,
+    n_labels: int,
+    left_out: LeftOut | None = None,
 ) -> FloatArray:
     """Weight per cut × group × label × prediction; ``column`` says which iterate each cut is of."""
     W = np.ascontiguousarray(iterates.reshape(-1, rows.n_features + 1).T)
-    return rows.sum(cut_counts, W, column, cut, n_groups, n_labels)
+    return rows.sum(cut_counts, W, column, cut, n_groups, n_labels, left_out)
 
 
 def pool_folds(frontier: Frontier, folds: list[tuple[Frontier, FloatArray]]) -> FloatArray:

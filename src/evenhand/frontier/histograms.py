@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from evenhand.core.arrays import FloatArray, like, namespace
+from evenhand.core.left_out import LeftOut
 from evenhand.core.row_sums import STEP_ROWS, float64_scores, scores_of
 from evenhand.core.rows import Block, Rows, make_block
 from evenhand.engines.kernels import faster_version, has_numba, has_triton
@@ -240,15 +241,24 @@ def zero_counts(block: Block, W: FloatArray, shape: Shape) -> FloatArray:
 
 
 def cut_counts(
-    block: Block, W: FloatArray, column: Any, cut: FloatArray, n_groups: int, n_labels: int
+    block: Block,
+    W: FloatArray,
+    column: Any,
+    cut: FloatArray,
+    n_groups: int,
+    n_labels: int,
+    left_out: LeftOut | None = None,
 ) -> FloatArray:
     """Weight per cut × group × label × answer; ``column`` has the iterate of each cut.
 
     A cut is one number, one for each group, or one for each of many labels. Scores are in float64,
-    as predictions are.
+    as predictions are; with ``left_out``, what each row adds to its own is taken off.
     """
     xp, outputs = namespace(block.extra), 1 if n_labels == 2 else n_labels
-    scores = by_iterate(float64_scores(block, W).T, outputs)
+    scores = float64_scores(block, W)
+    if left_out is not None:
+        scores = scores - left_out.effect(block)
+    scores = by_iterate(scores.T, outputs)
     size = n_groups * n_labels**2
     if cut.ndim == 2:
         histograms, group = [], block.cell // n_labels

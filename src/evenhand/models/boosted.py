@@ -400,14 +400,16 @@ class FairBoostedClassifier(ShowsSummary, ChecksParameters, ClassifierMixin, Bas
         return engine
 
     def _maker(self, seed: int, X: Any, column: int | None) -> BoostedColumns:
+        brought = self._brought(seed, X, column)
+        only = brought is not None and brought.is_all_of(X.shape[1])
         return BoostedColumns(
             self.booster,
             n_folds=self.n_folds,
             scorers=self.scorers,
             n_jobs=self.n_jobs,
             seed=seed,
-            aware=self.group_cuts,
-            brought=self._brought(seed, X, column),
+            aware=self.group_cuts or only,
+            brought=brought,
         )
 
     def _brought(self, seed: int, X: Any, column: int | None) -> Any:

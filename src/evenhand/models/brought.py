@@ -179,6 +179,13 @@ class Brought:
         self.curve = fit_curve(score, rows, probability, where)
         return Scored(source, self.curve)
 
+    def is_all_of(self, n_inputs: int) -> bool:
+        """Whether a column of scores is the only one of the inputs.
+
+        What it says of the group is chance, but for its order: no model of the group is fitted.
+        """
+        return isinstance(self.estimator, int) and n_inputs == 1
+
     @property
     def cut(self) -> tuple[float, str]:
         """Log-odds at which the score is cut if nobody says, and where that is, in words."""

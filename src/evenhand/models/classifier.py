@@ -142,7 +142,9 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     selection : {"train", "holdout", "crossfit"}, default="train"
         On which rows the point is chosen.
 
-        - ``"train"``: on those it was fitted to.
+        - ``"train"``: on those it was fitted to. Of more columns than the root of the smallest
+          group's rows, every row is judged as if it had been left out of the fit
+          (:mod:`evenhand.core.left_out`): by its own score less what it added to it.
         - ``"holdout"``: on a share of the rows, set aside before the fit.
         - ``"crossfit"``: out of fold, without losing rows: ``cv`` fits, each to all folds but one,
           tell what target to ask of the fit to all rows so that τ is reached out of fold.
@@ -221,8 +223,8 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         The chosen point, with its figures on the rows fitted to; ``point_.source`` says what found
         its weights.
     held_out_ : HeldOut or None
-        Figures of the points that may be chosen on the held-out rows, or out of fold. None if the
-        point was chosen on the rows fitted to.
+        Figures of the points that may be chosen on the held-out rows, out of fold, or on rows that
+        are judged as if left out. None if the point was chosen on the rows fitted to as they are.
     answers_ : Answers
         The point for every τ: what :meth:`at` chooses from.
     guarantee_ : Guarantee or None
@@ -290,7 +292,7 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
         "epsilon": [Interval(Real, 0, 1, closed="left"), list, tuple, None],
         "method": [Method],
         "confidence": [Interval(Real, 0.5, 1, closed="left"), StrOptions({"certified"}), None],
-        "selection": [StrOptions(set(PLACES))],
+        "selection": [StrOptions(set(PLACES) - {"left_out"})],
         "holdout": [Interval(Real, 0, 1, closed="neither")],
         "cv": ["cv_object"],
         "delta": [Interval(Real, 0, 1, closed="neither")],

@@ -36,9 +36,6 @@ from evenhand.models.settings import warn
 MAX_SPREAD = 100
 # And so do columns of float32 whose values differ by less than this share of their size.
 LEAST_SPREAD = 1e-3
-# More columns than this many times the root of the rows make the rates of rows fitted to look even:
-# by half a standard error for each time.
-MANY_COLUMNS = 2.0
 # Constants that were computed differ by the last digits of float64.
 ROUNDING = 1e-13
 # Sample size for the test whether merging duplicate rows can pay.
@@ -430,11 +427,6 @@ def check_digits(rows: Rows, unused: NDArray[np.bool_], names: Any) -> None:
         warn(InputWarning("coarse_float32", **about))
     else:
         warn(InputWarning("taken_for_constant", **about))
-
-
-def too_many_columns(n_columns: int, n_rows: int) -> bool:
-    """Whether rows fitted to say too little of the rates in the population."""
-    return bool(n_columns > MANY_COLUMNS * np.sqrt(n_rows))
 
 
 def check_scales(scale: NDArray[np.float64], names: Any, otherwise: str = "") -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evenhand._extras import import_extra
 from evenhand.core.directions import find_candidates
 from evenhand.core.errors import InputError, InputWarning, Parameter
+from evenhand.core.left_out import LeftOut
 from evenhand.core.objectives import Objective
 from evenhand.core.oracle import Oracle
 from evenhand.core.rates import AnyRate, Partition
@@ -47,17 +48,21 @@ from evenhand.models.inputs import (
     check_scales,
     is_tensor,
     merge_alike,
-    too_many_columns,
 )
 from evenhand.models.method import LEGS
 from evenhand.models.progress import progress_bar
 from evenhand.models.settings import PLACES, Settings, warn
 
-__all__ = ["Fit", "View", "learn", "make_oracle"]
+__all__ = ["Fit", "View", "learn", "make_oracle", "many_columns"]
 
 NO_ROWS = np.empty(0, dtype=np.intp)
 # The most that the search for the unconstrained optimum may take.
 OPTIMUM_ITERATIONS = 200
+# Of more columns than this many times the root of the smallest group's rows, these look more alike
+# than they are by half a standard error and more.
+MANY_COLUMNS = 1.0
+# Each group has a regression, of which every row is left out; of more groups it would take long.
+MOST_GROUPS = 10
 # What helps against unlike scales of the columns besides scaling them.
 OTHER_METRIC = ", or keep the default coordinates, Method(metric='whitened')"
 # Gives the rows of these numbers to fit to and to hold out (None: all, and no others), with the
@@ -256,15 +261,26 @@ def learn(
         check_scales(oracle.column_scale, names, "" if settings.method.plain else OTHER_METRIC)
     elif names is not None and oracle.metric is not None:
         check_digits(oracle.rows, oracle.metric.unused, names)
-    if names is not None:
-        _check_columns(int(np.count_nonzero(oracle.column_scale)), fitted.n_rows, settings)
     target = settings.target_of(
         len(rows.classes), settings.favourable(rows.classes), rows.partitions
     )
     targets = target, *target.others
     run = _explore(oracle, settings, fitted, targets)
     trouble = run.trouble
+    place = settings.place
     held_out: list[HeldOut | None] = [None] * len(targets)
+    # Columns without names are made out of fold, and few.
+    n_columns = 0 if names is None else int(np.count_nonzero(oracle.column_scale))
+    group_rows = run.frontiers[0].last.counts[: len(rows.groups)].sum(axis=(1, 2))
+    if place == "train" and many_columns(n_columns, group_rows):
+        if _can_leave_out(oracle, settings, run):
+            place = "left_out"
+            held_out = _leave_out(run, oracle, fitted, settings, targets)
+        elif settings.margin:
+            confidence = Parameter("confidence", settings.confidence)
+            crossfit = Parameter("selection", "crossfit")
+            about = {"n_columns": n_columns, "n_rows": fitted.n_rows, "crossfit": crossfit}
+            warn(InputWarning("many_columns", confidence=confidence, **about))
     if split:
         held_out = _measure(run, held, fitted.n_rows, settings, targets)
     elif parts:
@@ -286,7 +302,7 @@ def learn(
         answers=answer(sides[0].frontier, sides[0].held_out, target, margin=margin, certify=delta),
         n_iter=run.n_iter,
         trouble=trouble,
-        place=settings.place,
+        place=place,
         confidence=settings.confidence,
         delta=delta,
         margin=margin,
@@ -298,18 +314,33 @@ def learn(
     )
 
 
-def _check_columns(n_columns: int, n_rows: int, settings: Settings) -> None:
-    """Warn if so many weights fit the rows so well that the margin is too small."""
-    if settings.place == "train" and settings.margin and too_many_columns(n_columns, n_rows):
-        warn(
-            InputWarning(
-                "many_columns",
-                n_columns=n_columns,
-                n_rows=n_rows,
-                confidence=Parameter("confidence", settings.confidence),
-                crossfit=Parameter("selection", "crossfit"),
-            )
-        )
+def many_columns(n_columns: int, rows: NDArray[Any]) -> bool:
+    r"""Whether there are many columns for the smallest of groups of so many rows.
+
+    Fitted weights undo differences of the groups' means, and of what they seem to undo about
+    :math:`d (1/n_1 + 1/n_2) / D^2` is chance: of d columns, and of groups of n rows whose means are
+    D standard deviations apart. In standard errors of the rates that grows as
+    :math:`d / \sqrt n`.
+    """
+    return bool(n_columns > MANY_COLUMNS * np.sqrt(np.min(rows)))
+
+
+def _can_leave_out(oracle: Oracle, settings: Settings, run: Run) -> bool:
+    """Whether the fit is one that rows can be left out of (:mod:`evenhand.core.left_out`)."""
+    whitened = oracle.metric is not None and oracle.metric.whitened
+    known = oracle.game.labels == 2 and "optimum" in LEGS[settings.method.init]
+    chosen = settings.method.cut and settings.bins is None and oracle.n_groups <= MOST_GROUPS
+    return whitened and known and chosen and not run.interrupted
+
+
+def _leave_out(
+    run: Run, oracle: Oracle, rows: CodedRows, settings: Settings, targets: Sequence[Target]
+) -> list[HeldOut | None]:
+    """Measure the points for each target on the rows fitted to, each as if left out."""
+    iterates, optimum = run.trajectory.iterates, run.trajectory.sources.index("optimum")
+    whole = settings.survey_weights
+    left_out = LeftOut.of(oracle, iterates[optimum], iterates, whole=whole)
+    return _measure(run, rows, rows.n_rows, settings, targets, left_out)
 
 
 def _requirement(settings: Settings, rows: CodedRows, better_than_chance: bool) -> str:
@@ -541,21 +572,31 @@ def _shares(
 
 
 def _count(
-    points: Frontier, trajectory: Trajectory, rows: CodedRows, settings: Settings
+    points: Frontier,
+    trajectory: Trajectory,
+    rows: CodedRows,
+    settings: Settings,
+    left_out: LeftOut | None = None,
 ) -> NDArray[np.float64]:
     """Count what the points, and behind them the last iterate, predict for other rows."""
     n_groups_all = len(rows.groups) + bool(rows.small)
-    return count_rows(points, trajectory.iterates, _source(rows, settings), n_groups_all)
+    source = _source(rows, settings)
+    return count_rows(points, trajectory.iterates, source, n_groups_all, left_out)
 
 
 def _measure(
-    run: Run, rows: CodedRows, n_fitted: int, settings: Settings, targets: Sequence[Target]
+    run: Run,
+    rows: CodedRows,
+    n_fitted: int,
+    settings: Settings,
+    targets: Sequence[Target],
+    left_out: LeftOut | None = None,
 ) -> list[HeldOut | None]:
-    """Measure the points for each target on held-out rows."""
+    """Measure the points for each target on held-out rows, or on those fitted to, ``left_out``."""
     certified, measured = settings.certifies, list[HeldOut | None]()
     for k, (target, frontier) in enumerate(zip(targets, run.frontiers, strict=True)):
         points = candidates(frontier) if certified or settings.margin else frontier
-        counts = _count(points, run.trajectory, rows, settings)
+        counts = _count(points, run.trajectory, rows, settings, left_out)
         if certified:
             # Weights, if there are any, are all alike; the bounds count rows.
             counts = np.rint(counts * (rows.n_rows / counts[-1].sum()))

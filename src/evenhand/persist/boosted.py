@@ -107,9 +107,10 @@ def boosted_from(
     model: Any = kind(**values, **params, classifier=own_engine)
     model.check_parameters()
     fit, column, n = engine.fitted_, state["group_column"], state["n_features_in"]
-    aware, labels = bool(engine.group_cuts), fit.labels.tolist()
+    labels = fit.labels.tolist()
     n_inputs = n - (column is not None)
     brought = None if about is None else _brought_from(about, model, n_inputs, len(labels))
+    aware = bool(engine.group_cuts) or (brought is not None and brought.is_all_of(n_inputs))
     columns = BoostedColumns(
         None,
         n_folds=model.n_folds,

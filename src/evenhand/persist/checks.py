@@ -215,8 +215,9 @@ def check_choice(fit: Fit, model: FairClassifier, limits: Limits) -> None:
     refuse(wrong, "confidence_without_delta")
     margin = 0.0 if isinstance(sure, str) else margin_of(sure)
     _check_agrees("margin", abs(fit.margin - margin) <= SAME)
-    expected = "holdout" if delta is not None else model.selection
-    refuse(place != expected or (fit.held_out is None) != (place == "train"), "other_selection")
+    expected = ["holdout"] if delta is not None else [model.selection]
+    expected += ["left_out"] * (expected == ["train"])
+    refuse(place not in expected or (fit.held_out is None) != (place == "train"), "other_selection")
     if fit.held_out is not None:
         check_held_out(fit, fit.held_out, limits)
 
@@ -528,7 +529,7 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
     if part != "train":
         return
     held_out = model.held_out_
-    if held_out is not None and model.selection != "crossfit":
+    if held_out is not None and model.fitted_.place == "holdout":
         fitted = fitted + held_out.last
     # A fit brings weights to a scale of its own.
     scale = rows.sum() / fitted.sum() if weighted else 1.0
@@ -536,8 +537,9 @@ def _check_part(part: str, facts: Mapping[str, Any], model: FairClassifier) -> N
         _check_rows("the frontier", fitted * scale, rows)
     else:  # one row of each person held out is counted
         _check_agrees("the frontier", weighted or bool((fitted.sum(axis=-1) <= rows).all()))
-    if held_out is None and not model.fitted_.noise:
+    if model.fitted_.place in ("train", "left_out") and not model.fitted_.noise:
         # Scores at a cut may fall on either side of it when they are computed once more.
-        moved = np.abs(counts[:-1] - model.answers_.counts * scale).sum(axis=(1, 2, 3))
+        own = model.answers_.points.counts[model.answers_.index]
+        moved = np.abs(counts[:-1] - own * scale).sum(axis=(1, 2, 3))
         few = 2 * (rows.sum() / facts["n_train"] if weighted else 1.0)
         _check_agrees(name, moved.max(initial=0.0) <= few + MOVED * rows.sum())

@@ -15,7 +15,7 @@ from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.card import group_use
 from evenhand.models.classifier import FairClassifier
-from evenhand.models.inputs import too_many_columns
+from evenhand.models.training import many_columns
 from evenhand.persist.model_file import SavedModel
 from evenhand.statistics.verdicts import judge
 from evenhand.tables.pipeline import FairPipeline
@@ -276,6 +276,7 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         **_goals(model),
         "confidence": model.fitted_.confidence,
         "selection": model.selection,
+        "place": model.fitted_.place,
         "delta": model.fitted_.delta,
         "attributes": model.attributes,
         "person": facts.get("person"),
@@ -292,7 +293,8 @@ def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:
     if isinstance(model, FairBoostedClassifier):
         return "boosted"
     n_columns = int(np.count_nonzero(np.any(model.coef_ != 0, axis=0)))
-    return "columns" if too_many_columns(n_columns, int(facts["n_train"])) else None
+    rows = model.frontier_.last.counts[: len(model.groups_)].sum(axis=(1, 2))
+    return "columns" if many_columns(n_columns, rows) else None
 
 
 def _goals(model: FairClassifier) -> dict[str, list[Any]]:
@@ -432,11 +434,12 @@ def _adjusted(pipeline: FairPipeline) -> dict[str, Any]:
     if not model.needs_group:
         beside = f"{n} {'other ' * (column is not None)}column{'s' * (n != 1)}"
         alone = ["the score"] * (column is not None) + [beside] * (n > 0)
-        said += f" The group is estimated from {' and '.join(alone)}{' alone' * (not n)}."
-        if not n:
+        if n:
+            said += f" The group is estimated from {' and '.join(alone)}."
+        else:
             said += (
-                " Answers then need not rise with the score, and on new rows a target holds less "
-                "often than is said: go by the test rows."
+                " The score alone says too little of the group, so that only its cut is chosen: "
+                "give the columns that the model was made from as well."
             )
     return {"words": words, "before": model.before_, "sentence": said}
 

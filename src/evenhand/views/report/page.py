@@ -135,7 +135,7 @@ def render(summary: dict[str, Any]) -> str:
         - sum(d["n"] for d in summary["data"]["rows_dropped"] if d.get("part") != "test"),
         again=again_sentence(summary),
         promise=fill_in(PROMISES[how], values) + less if model["n_points"] else "",
-        selection=SELECTION_WORDS[summary["asked"]["selection"]],
+        selection=SELECTION_WORDS[summary["asked"]["place"]],
         slider_promise=fill_in(SLIDER_PROMISES[how], values),
         css=Markup(css),  # noqa: S704 - ours
         js=Markup(js),  # noqa: S704 - ours

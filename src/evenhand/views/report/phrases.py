@@ -47,6 +47,8 @@ def part_words(part: dict[str, Any]) -> str:
 PROMISES = {
     "train": "The model was chosen on the rows it was fitted to. On new rows its {name} is often "
     "worse: go by rows that it has not seen.",
+    "left_out": "The model was chosen on the rows it was fitted to, each as if it had been left "
+    "out. On new rows its {name} will be {passed} the target about as often as {missed} it.",
     "holdout": "The model was chosen on rows set aside before the fit. On new rows its {name} will "
     "be {passed} the target about as often as {missed} it.",
     "crossfit": "The model was chosen on predictions for rows that each fit had not seen. On new "
@@ -76,6 +78,7 @@ TOO_SURE = {
 
 SELECTION_WORDS = {
     "train": "on the rows fitted to",
+    "left_out": "on the rows fitted to, each as if left out",
     "holdout": "on held-out rows",
     "crossfit": "out of fold",
 }
@@ -83,6 +86,7 @@ SELECTION_WORDS = {
 # At other targets than the one that was asked for.
 SLIDER_PROMISES = {
     "train": "",
+    "left_out": "",
     "holdout": "",
     "crossfit": "",
     "confident": "The probability holds for one target that was named beforehand. If several are "

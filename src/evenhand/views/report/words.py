@@ -36,7 +36,7 @@ def how_chosen(summary: dict[str, Any]) -> str:
         return "certified" if feasible else "uncertified"
     if asked["confidence"] is not None:
         return "confident" if feasible else "unsure"
-    return str(asked["selection"])
+    return str(asked["place"])
 
 
 def not_reached(summary: dict[str, Any]) -> str:
