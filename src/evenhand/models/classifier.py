@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._sklearn import ChecksParameters, Interval, StrOptions
-from evenhand.core.errors import InputError, InputWarning, Parameter
+from evenhand.core.errors import InputError, Parameter
 from evenhand.core.rates import overall_accuracy
-from evenhand.core.targets import READ, Target, find_target, moved
+from evenhand.core.targets import Target, find_target, moved
 from evenhand.frontier.choice import Choice, beats_constant
 from evenhand.frontier.held_out import candidates
 from evenhand.frontier.mixtures import best_mixture, check_linear
@@ -37,6 +37,7 @@ from evenhand.models.settings import (
     warn,
 )
 from evenhand.models.training import Fit, learn
+from evenhand.models.verdicts import verdict_of
 
 __all__ = ["FairClassifier", "FairnessWarning", "FavourableLabelWarning"]
 
@@ -554,71 +555,11 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
 
     def _choose(self) -> FairClassifier:
         """Take the frontier's point for the target, and warn if it misses it."""
-        fit = self.fitted_
-        self._take(fit.choose(self.target_.level))
-        if not self.point_.feasible and self.guarantee_:
-            warn(FairnessWarning("not_certified", guarantee=str(self.guarantee_)))
-        elif not self.point_.feasible:
-            warn(
-                FairnessWarning(
-                    "target_missed",
-                    tau=self._demanded(),
-                    where=fit.where,
-                    notion=self.notion,
-                    sure=f" with confidence {fit.confidence:g}" if fit.margin else "",
-                    nearest=self._nearest(),
-                )
-            )
-        elif not self.beats_constant_:
-            label, _, constant = fit.constant
-            text = fit.objective.text
-            warn(
-                FairnessWarning(
-                    "worse_than_constant",
-                    tau=self._demanded(),
-                    value=text(self.value_),
-                    where=fit.where,
-                    than=fit.objective.than(self.value_, constant),
-                    label=label,
-                    strictest=self._strictest(),
-                    constant=text(constant),
-                )
-            )
+        self._take(self.fitted_.choose(self.target_.level))
+        trouble = verdict_of(self)
+        if trouble is not None:
+            warn(trouble)
         return self
-
-    def _strictest(self) -> InputWarning:
-        """Say up to which target a model is better than one answer to everybody."""
-        strictest, comparison = self.answers_.strictest(), self.target_.comparison
-        if strictest is None:
-            return InputWarning("no_target_worth")
-        level, choice = strictest
-        target: Any = str(self.target_.at(level))
-        if comparison != "mixed":
-            name = "tau" if comparison == "ratio" else "epsilon"
-            target = Parameter(name, READ[comparison][1] * level + 0.0)
-        value = self.fitted_.objective.text(choice.value)
-        return InputWarning("strictest_worth", target=target, value=value)
-
-    def _demanded(self) -> Parameter | InputWarning:
-        """Write what was demanded as the parameters that demand it."""
-        tau, epsilon = Parameter("tau", self.tau), Parameter("epsilon", self.epsilon)
-        if self.epsilon is None:
-            return tau if self.tau is not None else Parameter("tau", self.target_.level)
-        return epsilon if self.tau is None else InputWarning("both", one=tau, other=epsilon)
-
-    def _nearest(self) -> InputWarning:
-        """Say how near to the target the fit came."""
-        fit = self.fitted_
-        if not len(self.frontier_):
-            return fit.undefined() or InputWarning("no_point", requirement=fit.requirement)
-        if not np.isfinite(self.rate_):
-            return InputWarning("rate_unknown", where=fit.where)
-        text, (what, sign) = self.target_.text, READ[self.target_.comparison]
-        if not fit.margin:
-            best = "highest" if sign > 0 else "smallest"
-            return InputWarning("highest_rate", best=best, what=what, rate=text(self.rate_))
-        bound = text(self.rate_bound_)
-        return InputWarning("nearest_rate", what=what, rate=text(self.rate_), bound=bound)
 
     def _take(self, choice: Choice) -> None:
         """Be the classifier of a point."""
