@@ -78,7 +78,7 @@ TOO_SURE = {
 
 SELECTION_WORDS = {
     "train": "on the rows fitted to",
-    "left_out": "on the rows fitted to, each as if left out",
+    "left_out": "on the rows fitted to (each left out)",
     "holdout": "on held-out rows",
     "crossfit": "out of fold",
 }
