@@ -2,9 +2,10 @@
 
     python benchmarks/objectives.py [DATASET ...] [--splits 5]
 
-Prints a row for each dataset, objective, notion and target, of means over splits: the value on test
-rows, balanced accuracy in percent or profit of 1,000 decisions, of the fit for accuracy and of the
-fit for the objective; and less the latter, each with the standard error of the paired mean,
+Prints a row for each dataset, objective, notion and target, of means over splits of training parts:
+the value on validation rows, balanced accuracy in percent or profit of 1,000 decisions, of the fit
+for accuracy and of the fit for the objective; and less the latter, each with the standard error of
+the paired mean,
 
 - ``coarse``: with as few directions between predicting label and group as for accuracy
   (``evenhand.core.directions.FINER`` = 1);
@@ -19,6 +20,7 @@ from copy import copy
 from dataclasses import replace
 
 import numpy as np
+from inner import inner_split
 
 from evenhand import FairClassifier, datasets
 from evenhand.core import directions
@@ -90,7 +92,7 @@ def with_optimum(oracle, optimum, *, finer=False):
 
 
 def fit(split, notion, tau, objective, how=""):
-    """Fit; give the value of the objective that is asked about on test rows."""
+    """Fit; give the value of the objective that is asked about on validation rows."""
     X, X_test, y, y_test, z, z_test = split
     training.Oracle = Weighed if how == "weighed" else Oracle
     training.find_candidates = with_optimum if how == "optimum" else find_candidates
@@ -113,7 +115,8 @@ def main():
     print(start + "".join(f"{how:>17}" for how in hows))
     for name in args.datasets:
         splits = [
-            datasets.encoded_split(TABLES[name](), random_state=s) for s in range(args.splits)
+            inner_split(datasets.encoded_split(TABLES[name](), random_state=s), s)
+            for s in range(args.splits)
         ]
         for words, objective in OBJECTIVES.items():
             Weighed.objective = find_objective(objective, 2)

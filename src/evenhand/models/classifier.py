@@ -143,9 +143,9 @@ class FairClassifier(Predictions, ShowsSummary, ChecksParameters, ClassifierMixi
     selection : {"train", "holdout", "crossfit"}, default="train"
         On which rows the point is chosen.
 
-        - ``"train"``: on those it was fitted to. Of more columns than the root of the smallest
-          group's rows, every row is judged as if it had been left out of the fit
-          (:mod:`evenhand.core.left_out`): by its own score less what it added to it.
+        - ``"train"``: on those it was fitted to. With a number as ``confidence`` and more columns
+          than the root of the smallest group's rows, every row is judged as if it had been left out
+          of the fit (:mod:`evenhand.core.left_out`): by its own score less what it added to it.
         - ``"holdout"``: on a share of the rows, set aside before the fit.
         - ``"crossfit"``: out of fold, without losing rows: ``cv`` fits, each to all folds but one,
           tell what target to ask of the fit to all rows so that τ is reached out of fold.

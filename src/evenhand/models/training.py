@@ -272,11 +272,12 @@ def learn(
     # Columns without names are made out of fold, and few.
     n_columns = 0 if names is None else int(np.count_nonzero(oracle.column_scale))
     group_rows = run.frontiers[0].last.counts[: len(rows.groups)].sum(axis=(1, 2))
-    if place == "train" and many_columns(n_columns, group_rows):
+    # Without a margin the rate on the rows fitted to is what is asked for.
+    if place == "train" and settings.margin and many_columns(n_columns, group_rows):
         if _can_leave_out(oracle, settings, run):
             place = "left_out"
             held_out = _leave_out(run, oracle, fitted, settings, targets)
-        elif settings.margin:
+        else:
             confidence = Parameter("confidence", settings.confidence)
             crossfit = Parameter("selection", "crossfit")
             about = {"n_columns": n_columns, "n_rows": fitted.n_rows, "crossfit": crossfit}
