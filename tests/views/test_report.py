@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import asdict
 from importlib.resources import files
 
 import numpy as np
@@ -12,10 +13,11 @@ from report_summaries import adult_fit, by_difference, by_objective, made_up, of
 from scipy.stats import binomtest
 
 import evenhand
+from evenhand.core.objectives import ACCURACY
 from evenhand.core.targets import Target
 from evenhand.views.formats import fixed
 from evenhand.views.report import render
-from evenhand.views.report.drawings import nice_top, ticks
+from evenhand.views.report.drawings import frontier_drawing, nice_top, ticks
 from evenhand.views.report.figures import measure, page_data
 from evenhand.views.report.live import live, point_at
 from evenhand.views.report.page import clean
@@ -414,6 +416,13 @@ def test_a_page_speaks_of_what_is_maximised():
         assert (said in text) == worse
 
 
+def test_accuracy_that_a_summary_names_is_the_accuracy():
+    summary = json.loads(json.dumps(made_up() | {"objective": asdict(ACCURACY)}))
+    page = Page(render(summary))
+    assert page.text.count("Accuracy") == Page(render(made_up())).text.count("Accuracy")
+    assert "from the most accurate, on the left" in page.text
+
+
 @pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_figures_are_those_of_the_library(name, n_labels):
@@ -559,6 +568,22 @@ def test_axes():
     assert ticks(0.22, 1.0, 5) == [0.4, 0.6, 0.8, 1.0]
     assert ticks(0.5, 0.5) == [0.5]
     assert [nice_top(v) for v in (0, 0.03, 0.26, 0.97)] == [0.02, 0.04, 0.4, 1.0]
+
+
+def test_marks_of_the_frontier_stand_where_they_say():
+    point = {"reach": 0.9, "value": 0.8}
+    model = {"box": (0.85, 1.0, 0.6, 0.8), "words": {"sign": 1, "per": 100.0, "unit": "%"}}
+    model |= {"parts": []} | {
+        "points": [point],
+        "n_points": 0,
+        "plain": {},
+        "fitted": "",
+        "chosen": None,
+    }
+    drawn = frontier_drawing(model)
+    marks = [float(mark) for _, mark in drawn["x"]]
+    places = [float(place.rstrip("%")) / 100 for place, _ in drawn["x"]]
+    assert [0.85 + 0.15 * place for place in places] == pytest.approx(marks, abs=1e-4)
 
 
 def without(summary, **changes):

@@ -210,7 +210,10 @@ def target_of(summary: Mapping[str, Any]) -> Target:
 
 def objective_of(summary: Mapping[str, Any]) -> Objective:
     """Make the library's objective from the summary; reports of old are of the accuracy."""
-    return Objective(**summary.get("objective", {}))
+    written = dict(summary.get("objective", {}))
+    if "gains" in written:  # a file has lists, and an objective equals only one of tuples
+        written["gains"] = tuple(map(tuple, written["gains"]))
+    return Objective(**written)
 
 
 def worth_of(record: Mapping[str, Any]) -> float | None:
