@@ -376,3 +376,7 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
 def test_a_plain_rate_has_one_value():
     rate = RATES["selection_rate"]
     assert Target(rate, -0.1, "difference").value(COUNTS) == -rate.difference(COUNTS)
+
+
+def test_equal_rates_are_a_difference_of_nought():
+    assert str(find_target("statistical_parity", epsilon=0.0)) == "ε = 0"
