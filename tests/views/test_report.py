@@ -21,7 +21,7 @@ from evenhand.views.report.drawings import frontier_drawing, nice_top, ticks
 from evenhand.views.report.figures import measure, page_data
 from evenhand.views.report.live import live, point_at
 from evenhand.views.report.page import clean
-from evenhand.views.report.words import date_words, describe
+from evenhand.views.report.words import date_words, dear_sentence, describe
 from evenhand.views.targets import TARGET_WORDS
 from evenhand.views.terminal import show_frontier, show_point
 from evenhand.workflow.summary import rate_of, verdict_of
@@ -515,6 +515,19 @@ def test_dates_in_words(text, shown):
     summary = made_up()
     summary["about"]["created"] = text
     assert f"Made {shown or '–'}" in " ".join(Page(render(summary)).text.split())
+
+
+def test_a_wide_margin_is_said_of_differences_and_of_other_objectives():
+    summary = by_difference()
+    summary["reached"] |= {"rate": -0.02, "bound": -0.18}
+    said = dear_sentence(summary)
+    assert "is wide: 0.020 here, and 0.180 or less can be relied on." in said
+    assert said.endswith("the same target would cost less accuracy.")
+    summary = by_objective()
+    summary["reached"] |= {"rate": 0.9, "bound": 0.7}
+    said = dear_sentence(summary)
+    assert "is wide: 0.900 here, and 0.700 or more can be relied on." in said
+    assert said.endswith("the same target would cost less.")
 
 
 def test_the_slider_chooses_as_the_frontier_does():
