@@ -1,14 +1,16 @@
 """The command ``adjust``, from a column of scores to a model, its page and its answers."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import in_place, run, words
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from evenhand import load_model
+from evenhand import FairAdjusted, fair_pipeline, load_model, save_report
 from evenhand.models.card import summary_html
 
 
@@ -172,3 +174,32 @@ def test_a_comparison_by_differences(loans):
     refused = run("compare", "loans.csv", *about, "--tau", "0.8")
     assert refused.exit_code == 1
     assert "--tau and --epsilon: groups are compared in one way" in words(refused.output)
+
+
+def test_a_cut_of_a_score_estimates_no_group_and_means_no_models(loans):
+    about = [*ABOUT, "--json", "-o", "m.model"]
+    table()[["sex", "score", "repaid"]].to_csv("alone.csv", index=False)
+    for options in (("alone.csv", *about), ("loans.csv", *about, "--group-cuts")):
+        found = json.loads(run("adjust", *options).output)
+        assert (found["too_sure"], found["boosted"]["guessed"]) == (None, False)
+        page = words((loans / "m.html").read_text(encoding="utf-8"))
+        assert not re.search("estimate the group|Estimate of the group|by both estimates", page)
+    found = json.loads(run("adjust", "loans.csv", *about).output)
+    assert (found["too_sure"], found["boosted"]["guessed"]) == ("boosted", True)
+    assert "Estimate of the group" in words((loans / "m.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+def test_a_page_says_whether_rows_were_new_to_the_estimator(tmp_path, prefit):
+    rows = table().dropna(subset="sex")[["sex", "pay", "repaid"]].fillna({"pay": 0})
+    X, y = rows[["sex", "pay"]], rows["repaid"]
+    mine = LogisticRegression()
+    if prefit:
+        mine.fit(X[["pay"]].to_numpy(), y)
+    adjusted = FairAdjusted(mine, prefit=prefit, tau=0.5, pos_label="yes", random_state=0)
+    model = fair_pipeline("sex", classifier=adjusted).fit(X, y)
+    save_report(model, tmp_path / "a.html", X, y)
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    how = "as it was fitted, to other rows" if prefit else "fitted out of fold"
+    assert f"the scores of LogisticRegression, {how}" in page
+    assert ("If it had seen these rows when it was made" in page) == prefit

@@ -65,6 +65,10 @@ def test_every_command_has_help_examples_and_a_line_in_the_docs(name):
             assert parameter.help, parameter.name
 
 
+def test_every_command_is_listed():
+    assert sorted(get_command(app).list_commands(None)) == sorted(COMMANDS)
+
+
 def test_favourable_is_described_as_it_is(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for name, each in (("audit", False), ("compare", False), ("train", True)):

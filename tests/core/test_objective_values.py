@@ -29,6 +29,11 @@ def test_values_by_hand():
     assert priced.value(COUNTS) == pytest.approx((30 - 0.3 * 42) / 100)
 
 
+def test_halves_are_written_as_on_screens():
+    costs = find_objective({"cost_fp": 1, "cost_fn": 5}, 2)
+    assert costs.text(-0.98625) == "costs 986.3 per 1,000 decisions"
+
+
 @given(st.integers(0, 10**6), st.integers(2, 4))
 @settings(max_examples=40, deadline=None)
 def test_utilities_order_points_as_values_do(seed, labels):

@@ -290,6 +290,8 @@ def test_crossed_values_with_the_separator_stay_apart():
     groups, codes = group_codes(pairs)
     assert len(groups) == 3
     assert len(set(codes.tolist())) == 3
+    towns = pd.DataFrame({"town": ["Köln & Umland", "Aachen"], "sex": ["f", "f"]})
+    assert group_codes(towns)[0].tolist() == ['"Köln & Umland" & f', "Aachen & f"]
 
 
 def test_wilson_interval_holds_the_share():

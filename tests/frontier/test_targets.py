@@ -357,8 +357,7 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
     for tau, epsilon in levels:
         assert 0 < float(tau) == pytest.approx(1 - 10 * float(epsilon))
     shown = words(run("pick", "two.model", "--epsilon", "0.001", "-o", "p.model").stdout)
-    beyond = r"NOT reached .* of what its target allows, and ([\d.]+)% or less in the population"
-    assert float(re.search(beyond, shown)[1]) > 100
+    assert re.search(r"are NOT reached .* 0\.9; what each has come to is shown below\.", shown)
     for wrong, said in (
         (["--epsilon", "1.5"], "--epsilon 1.5; give a difference"),
         (["--epsilon", "abc"], "'abc' is neither a number nor none"),
@@ -376,3 +375,7 @@ def test_the_command_takes_differences(tmp_path, monkeypatch):
 def test_a_plain_rate_has_one_value():
     rate = RATES["selection_rate"]
     assert Target(rate, -0.1, "difference").value(COUNTS) == -rate.difference(COUNTS)
+
+
+def test_equal_rates_are_a_difference_of_nought():
+    assert str(find_target("statistical_parity", epsilon=0.0)) == "ε = 0"

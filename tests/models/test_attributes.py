@@ -152,6 +152,8 @@ def test_one_fit_for_each_attribute():
     assert model.rate_ >= 0.8
     assert [p.name for p in model.fitted_.partitions] == ["sex", "race"]
     assert "sex; race: each by itself" in model._repr_html_inner()
+    assert ".at(τ) moves along it" in model._repr_html_inner()
+    assert ".at(epsilon=…) moves along it" in model.at(epsilon=0.3)._repr_html_inner()
     both = fitted(data, attributes="both")
     answers = both.predict(data[["a", "b"]].to_numpy())
     by = [by_hand(data, answers, c) for c in (["sex"], ["race"], ["sex", "race"])]

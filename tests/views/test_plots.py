@@ -204,6 +204,22 @@ class TestGroupRates:
         np.testing.assert_allclose(drawn, 100 * rates)
         assert f"{rates.min() / rates.max():.3f}" in display.ax_.get_legend().texts[0].get_text()
 
+    def test_rates_and_difference(self, model):
+        X, y, z = make_problem()
+        about = {"sensitive_features": z, "epsilon": 0.1}
+        display = GroupRatesDisplay.from_estimator(model, X, y, **about)
+        rates = group_rates(y, model.predict(X), sensitive_features=z)["selection_rate"]
+        said = display.ax_.get_legend().texts[0].get_text()
+        assert said.startswith(f"difference {rates.max() - rates.min():.3f} (population: ")
+        band = display.ax_.patches[0].get_extents().transformed(display.ax_.transData.inverted())
+        assert [band.x0, band.x1] == pytest.approx([100 * (rates.max() - 0.1), 100 * rates.max()])
+        assert "ε = 0.1" in display.ax_.get_title(loc="left")
+        two = {"a": y, "b": np.zeros_like(y)}
+        display = GroupRatesDisplay.from_predictions(y, two, **about)
+        assert "above ε = 0.1" in display.ax_.get_legend().texts[0].get_text()
+        with raises("one_comparison", tau=Parameter("tau", 0.8), epsilon=Parameter("epsilon", 0.1)):
+            GroupRatesDisplay.from_predictions(y, y, tau=0.8, **about)
+
     def test_several_classifiers(self, model):
         X, y, z = make_problem()
         both = {"plain": y, "fair": model.predict(X)}

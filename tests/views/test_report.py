@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import asdict
 from importlib.resources import files
 
 import numpy as np
@@ -12,14 +13,15 @@ from report_summaries import adult_fit, by_difference, by_objective, made_up, of
 from scipy.stats import binomtest
 
 import evenhand
+from evenhand.core.objectives import ACCURACY
 from evenhand.core.targets import Target
 from evenhand.views.formats import fixed
 from evenhand.views.report import render
-from evenhand.views.report.drawings import nice_top, ticks
+from evenhand.views.report.drawings import frontier_drawing, nice_top, ticks
 from evenhand.views.report.figures import measure, page_data
 from evenhand.views.report.live import live, point_at
 from evenhand.views.report.page import clean
-from evenhand.views.report.words import date_words, describe
+from evenhand.views.report.words import date_words, dear_sentence, describe
 from evenhand.views.targets import TARGET_WORDS
 from evenhand.views.terminal import show_frontier, show_point
 from evenhand.workflow.summary import rate_of, verdict_of
@@ -414,6 +416,13 @@ def test_a_page_speaks_of_what_is_maximised():
         assert (said in text) == worse
 
 
+def test_accuracy_that_a_summary_names_is_the_accuracy():
+    summary = json.loads(json.dumps(made_up() | {"objective": asdict(ACCURACY)}))
+    page = Page(render(summary))
+    assert page.text.count("Accuracy") == Page(render(made_up())).text.count("Accuracy")
+    assert "from the most accurate, on the left" in page.text
+
+
 @pytest.mark.parametrize("name", [*evenhand.core.rates.RATES, "equalized_odds"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_figures_are_those_of_the_library(name, n_labels):
@@ -508,6 +517,19 @@ def test_dates_in_words(text, shown):
     assert f"Made {shown or '–'}" in " ".join(Page(render(summary)).text.split())
 
 
+def test_a_wide_margin_is_said_of_differences_and_of_other_objectives():
+    summary = by_difference()
+    summary["reached"] |= {"rate": -0.02, "bound": -0.18}
+    said = dear_sentence(summary)
+    assert "is wide: 0.020 here, and 0.180 or less can be relied on." in said
+    assert said.endswith("the same target would cost less accuracy.")
+    summary = by_objective()
+    summary["reached"] |= {"rate": 0.9, "bound": 0.7}
+    said = dear_sentence(summary)
+    assert "is wide: 0.900 here, and 0.700 or more can be relied on." in said
+    assert said.endswith("the same target would cost less.")
+
+
 def test_the_slider_chooses_as_the_frontier_does():
     model = page_data(made_up(n_points=12))
     rates = [p["rate"] for p in model["points"]]
@@ -559,6 +581,22 @@ def test_axes():
     assert ticks(0.22, 1.0, 5) == [0.4, 0.6, 0.8, 1.0]
     assert ticks(0.5, 0.5) == [0.5]
     assert [nice_top(v) for v in (0, 0.03, 0.26, 0.97)] == [0.02, 0.04, 0.4, 1.0]
+
+
+def test_marks_of_the_frontier_stand_where_they_say():
+    point = {"reach": 0.9, "value": 0.8}
+    model = {"box": (0.85, 1.0, 0.6, 0.8), "words": {"sign": 1, "per": 100.0, "unit": "%"}}
+    model |= {"parts": []} | {
+        "points": [point],
+        "n_points": 0,
+        "plain": {},
+        "fitted": "",
+        "chosen": None,
+    }
+    drawn = frontier_drawing(model)
+    marks = [float(mark) for _, mark in drawn["x"]]
+    places = [float(place.rstrip("%")) / 100 for place, _ in drawn["x"]]
+    assert [0.85 + 0.15 * place for place in places] == pytest.approx(marks, abs=1e-4)
 
 
 def without(summary, **changes):

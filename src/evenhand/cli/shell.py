@@ -29,7 +29,7 @@ UsageError.exit_code = 1
 
 # In the order in which they are needed.
 COMMANDS = (
-    *("audit", "train", "frontier", "pick", "predict", "compare", "datasets"),
+    *("audit", "train", "adjust", "frontier", "pick", "predict", "compare", "datasets"),
     *("report", "export", "reproduce"),
 )
 

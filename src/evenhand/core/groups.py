@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,9 @@ def distinct_values(values: Any, name: str) -> tuple[NDArray[np.intp], Any]:
 
 # What is between the values of a crossed group, and the bins that inputs.bin_names names.
 CROSS = " & "
+
+# As people write it: letters of all alphabets stay.
+_quoted = partial(json.dumps, ensure_ascii=False)
 
 _BIN = re.compile(r"(below|from) (\S+)|(\S+) to (\S+)")
 
@@ -116,7 +120,7 @@ def _plain(text: pd.Series, between: str) -> pd.Series:
     Each value by itself: a group is called the same whatever other rows there are.
     """
     doubtful = text.str.contains(between, regex=False) | text.str.startswith('"')
-    return text.where(~doubtful, text.map(json.dumps)) if doubtful.any() else text
+    return text.where(~doubtful, text.map(_quoted)) if doubtful.any() else text
 
 
 @only_text()

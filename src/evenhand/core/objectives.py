@@ -127,7 +127,9 @@ class Objective:
         ('is right for 80.0%', 'costs 250.0 per 1,000 decisions')
         """
         if self.name == "profit":
-            amount = f"{self.per * abs(value):,.{self.digits}f}"
+            scale = 10**self.digits  # halves upwards, as screens and pages write numbers
+            rounded = floor(self.per * abs(value) * scale + 0.5) / scale
+            amount = f"{rounded:,.{self.digits}f}"
             return f"{'costs' if value < 0 else 'earns'} {amount} per 1,000 decisions"
         how = "is right for" if self.name == "accuracy" else f"has a {self.words} of"
         return f"{how} {percent(value)}"

@@ -186,7 +186,8 @@ class Target:
     @property
     def demands(self) -> tuple[tuple[str, float], ...]:
         """What each rate's comparison is called, and its own level as people read it."""
-        return tuple((part.name, READ[part.comparison][1] * part.level) for part in self.components)
+        level = [READ[part.comparison][1] * part.level + 0.0 for part in self.components]
+        return tuple((part.name, x) for part, x in zip(self.components, level, strict=True))
 
     def text(self, value: float) -> str:
         """Write a value, as people read it, with three digits or as many as show if it will do.

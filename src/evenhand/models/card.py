@@ -162,6 +162,8 @@ def summary_html(estimator: Any) -> str:
     made = ("boosted trees", getattr(model, "booster_", "").partition("(")[0])
     if hasattr(model, "scores_"):
         made = ("adjusted", model.scores_)
+    # A number that is not named is a ratio.
+    move = ".at(epsilon=…)" if target.comparison == "difference" else ".at(τ)"
     rows = [
         ("favourable answer", " or ".join(labels) + ", each" * (len(labels) > 1)),
         *zip(["target", *[""] * (len(targets) - 1)], targets, strict=True),
@@ -171,7 +173,7 @@ def summary_html(estimator: Any) -> str:
         (objective.words, f"{_shown(objective, model.value_)}{_worth(inner, model)}"),
         ("groups", named),
         *([made] if inner is not model else []),
-        ("frontier", f"{len(model.frontier_)} points; .at(τ) moves along it"),
+        ("frontier", f"{len(model.frontier_)} points; {move} moves along it"),
     ]
     if steps:
         rows.insert(0, ("steps", " → ".join(type(step).__name__ for step in steps)))

@@ -38,7 +38,7 @@ __all__ = [
 # Where a selection looks at rates: on the training data, of many columns with each row left out.
 PLACES = {
     "train": "on the training data",
-    "left_out": "on the training data (each row left out)",
+    "left_out": "on the training data (each row as if left out)",
     "holdout": "on the held-out rows",
     "crossfit": "out of fold",
 }

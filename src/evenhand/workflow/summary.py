@@ -1,5 +1,6 @@
 """What a report needs to know of a saved model, as plain values."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -210,7 +211,10 @@ def target_of(summary: Mapping[str, Any]) -> Target:
 
 def objective_of(summary: Mapping[str, Any]) -> Objective:
     """Make the library's objective from the summary; reports of old are of the accuracy."""
-    return Objective(**summary.get("objective", {}))
+    written = dict(summary.get("objective", {}))
+    if "gains" in written:  # a file has lists, and an objective equals only one of tuples
+        written["gains"] = tuple(map(tuple, written["gains"]))
+    return Objective(**written)
 
 
 def worth_of(record: Mapping[str, Any]) -> float | None:
@@ -291,7 +295,9 @@ def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:
     if not model.fitted_.margin or model.fitted_.place != "train":
         return None
     if isinstance(model, FairBoostedClassifier):
-        return "boosted"
+        # Cuts of a score that is given are applied to new rows as to these: no mean of models.
+        maker: Any = model.maker_
+        return None if maker.alone and maker.brought.fixed else "boosted"
     n_columns = int(np.count_nonzero(np.any(model.coef_ != 0, axis=0)))
     rows = model.frontier_.last.counts[: len(model.groups_)].sum(axis=(1, 2))
     return "columns" if many_columns(n_columns, rows) else None
@@ -413,6 +419,7 @@ def _boosted(
     order = sorted(facts["matters"], key=lambda m: -m["label"] - m["group"])
     return {
         "booster": model.booster_.partition("(")[0],
+        "guessed": not model.maker_.aware,  # whether there are models of the group
         "part": titles[facts["matters_part"]],
         "rows": facts["matters_rows"],
         "matters": order[:20],
@@ -425,11 +432,12 @@ def _adjusted(pipeline: FairPipeline) -> dict[str, Any]:
     model: Any = pipeline[-1]
     used = [plan for plan in pipeline.named_steps["encoder"].plans_ if plan.kind != "dropped"]
     column = next((plan.column for plan in used if plan.kind == "score"), None)
-    words, n = model.scores_.partition("(")[0], len(used) - (column is not None)
+    # The estimator without its parameters, and whether the rows were new to it.
+    words, n = re.sub(r"\(.*\)", "", model.scores_), len(used) - (column is not None)
     if column is not None:
         words = f"the scores in column {column!r}, taken as they are"
     said = f"An existing model was adjusted: {words}. “Before” is that model, cut {model.before_}."
-    if column is not None:
+    if not words.endswith("fitted out of fold"):
         said += " If it had seen these rows when it was made, every figure here is too good."
     if not model.needs_group:
         beside = f"{n} {'other ' * (column is not None)}column{'s' * (n != 1)}"

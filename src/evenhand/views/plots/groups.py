@@ -20,9 +20,9 @@ from evenhand.views.verdicts import bounds_text
 class GroupRatesDisplay(Display):
     """A rate of each group with its exact 95% interval, of one classifier or of several.
 
-    The legend has their ratio, and what that is at least and at most in the population, each with
-    95% confidence: of rows that no classifier was fitted to. Where counts are weights there are no
-    intervals.
+    The legend has their ratio, or difference, and what that is at least and at most in the
+    population, each with 95% confidence: of rows that no classifier was fitted to. Where counts are
+    weights there are no intervals.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ class GroupRatesDisplay(Display):
         A name in :data:`evenhand.core.rates.RATES`.
     tau : float, optional
         The least ratio that is allowed; a band shows which rates reach it.
+    epsilon : float, optional
+        The largest difference that is allowed, in place of ``tau``; the legend has differences.
 
     Attributes
     ----------
@@ -53,7 +55,11 @@ class GroupRatesDisplay(Display):
         *,
         rate: str = "selection_rate",
         tau: float | None = None,
+        epsilon: float | None = None,
     ) -> None:
+        if tau is not None and epsilon is not None:
+            about = {"tau": Parameter("tau", tau), "epsilon": Parameter("epsilon", epsilon)}
+            raise InputError("one_comparison", **about)
         if rate not in RATES:
             raise InputError(
                 "unknown_rate", rate=Parameter("rate", rate), names=", ".join(map(repr, RATES))
@@ -62,6 +68,7 @@ class GroupRatesDisplay(Display):
         self.groups = groups
         self.rate = rate
         self.tau = tau
+        self.epsilon = epsilon
 
     @classmethod
     def from_estimator(
@@ -73,6 +80,7 @@ class GroupRatesDisplay(Display):
         sensitive_features: Any,
         rate: str = "selection_rate",
         tau: float | None = None,
+        epsilon: float | None = None,
         pos_label: Any = None,
         ax: Any = None,
     ) -> "GroupRatesDisplay":
@@ -89,7 +97,7 @@ class GroupRatesDisplay(Display):
         pos_label : label, optional
             The favourable label; by default the classifier's own ``pos_label``, or the last of its
             two ``classes_``.
-        rate, tau
+        rate, tau, epsilon
             As of the class.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
@@ -107,6 +115,7 @@ class GroupRatesDisplay(Display):
             sensitive_features=sensitive_features,
             rate=rate,
             tau=tau,
+            epsilon=epsilon,
             pos_label=pos_label,
             ax=ax,
         )
@@ -120,6 +129,7 @@ class GroupRatesDisplay(Display):
         sensitive_features: Any,
         rate: str = "selection_rate",
         tau: float | None = None,
+        epsilon: float | None = None,
         pos_label: Any = None,
         ax: Any = None,
     ) -> "GroupRatesDisplay":
@@ -135,7 +145,7 @@ class GroupRatesDisplay(Display):
             Group of each row.
         pos_label : label, optional
             The favourable label. Needed unless labels are 0/1, -1/1 or booleans.
-        rate, tau, ax
+        rate, tau, epsilon, ax
             As of :meth:`from_estimator`.
         """
         several = y_pred if isinstance(y_pred, dict) else {"": y_pred}
@@ -143,14 +153,16 @@ class GroupRatesDisplay(Display):
         for name, predicted in several.items():
             names, counts[name] = group_counts(y_true, predicted, pos_label=pos_label, **group)
             groups = names.tolist()
-        return cls(counts, groups, rate=rate, tau=tau).plot(ax=ax)
+        return cls(counts, groups, rate=rate, tau=tau, epsilon=epsilon).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> "GroupRatesDisplay":
         """Draw on ``ax``, by default on a new figure."""
         n, m = len(self.groups), len(self.counts)
         ax = new_axes((6.4, 1.4 + 0.34 * n * max(m, 1))) if ax is None else ax
         rate = RATES[self.rate]
-        target = Target(rate, -np.inf if self.tau is None else self.tau)
+        level = self.tau if self.epsilon is None else -self.epsilon
+        kind = "ratio" if self.epsilon is None else "difference"
+        target = Target(rate, -np.inf if level is None else level, kind)
         words = TARGET_WORDS[target.comparison]
         for k, (name, counts) in enumerate(self.counts.items()):
             top, bottom = rate.fractions(counts)
@@ -163,9 +175,9 @@ class GroupRatesDisplay(Display):
             between = bounds_text(bounds, words, target.level)
             text += f" (population: {between})" * bool(between)
             label = f"{name + ': ' if name else ''}{words.name} {text}"
-            if self.tau is not None and m > 1:
+            if level is not None and m > 1:
                 side = "reaches" if target.reached(compared) else words.missed
-                label += f", {side} {words.goal(self.tau)}"
+                label += f", {side} {words.goal(level)}"
             ax.errorbar(
                 100 * value,
                 place,
@@ -175,12 +187,12 @@ class GroupRatesDisplay(Display):
                 capsize=3,
                 label=label,
             )
-            if self.tau is not None and m == 1 and np.isfinite(value).all():
+            if level is not None and m == 1 and np.isfinite(value).all():
                 most = float(value.max())
                 start, slope = words.floor(most)
-                least = start + slope * self.tau
+                least = start + slope * level
                 ax.axvspan(100 * least, 100 * most, color="0.5", alpha=0.15, linewidth=0)
-                title = f"grey: rates that reach {words.goal(self.tau)} beside the largest"
+                title = f"grey: rates that reach {words.goal(level)} beside the largest"
                 ax.set_title(title, fontsize="small", loc="left")
         ax.set_yticks(np.arange(n), [str(g) for g in self.groups])
         ax.set_ylim(n - 0.4, -0.6)

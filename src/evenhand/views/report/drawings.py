@@ -115,7 +115,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
             y = 1000 * (y1 - point["value"]) / (y1 - y0)
             line += [f"V{y:.1f}" if line else f"M0.0,{y:.1f}", f"H{x:.1f}"]
     across, levels = ticks(x0, x1, 7), ticks(y0, y1, 5)
-    digits = 1 if all(abs(10 * v - round(10 * v)) < 1e-9 for v in across) else 2
+    digits = max(_decimals(across), 1)
     per, unit = model["words"]["per"], model["words"]["unit"]
     level_digits = _decimals([per * v for v in levels], ".6g" if unit else ".12g")
     before = _on_part(model["plain"], model["fitted"])

@@ -448,11 +448,12 @@ def dear_sentence(summary: dict[str, Any]) -> str:
         found.append((float(error[j]), names[j], bottom[j]))
     _, name, n = max(found, key=lambda one: one[0])
     words, level = words_of(summary), summary["tau"]
+    accuracy = " accuracy" if objective_of(summary) == ACCURACY else ""
     return (
-        f"The margin for chance is wide: {words.text(value, level)} here, of which "
-        f"{words.text(bound, level)} can be relied on. Most of it is due to the group "
-        f"{quoted(str(name))}, whose rate is one of about {thousands(round(n))} rows. More "
-        "rows of it would narrow the margin, and the same target would cost less accuracy."
+        f"The margin for chance is wide: {words.text(value, level)} here, and "
+        f"{words.text(bound, level)} or {words.better} can be relied on. Most of it is due to the "
+        f"group {quoted(str(name))}, whose rate is one of about {thousands(round(n))} rows. More "
+        f"rows of it would narrow the margin, and the same target would cost less{accuracy}."
     )
 
 

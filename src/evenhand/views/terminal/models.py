@@ -169,7 +169,7 @@ def _sentence(summary: dict[str, Any]) -> Text:
         least = "of what its target allows" if words.sign < 0 else "of its target"
         rate = f": one {words.name} is at {percent(share)} {least}"
         if words.name == "shortfall":
-            rate = "; each is below by itself"
+            rate = "; what each has come to is shown below"
     sure = _sure(summary)
     who = f"among people whose {label} is known" if chosen else "in the population"
     if sure and alike:
