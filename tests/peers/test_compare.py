@@ -592,6 +592,19 @@ class TestAttributes:
         score = np.mean(own.predict(X[test]) == y[test])
         assert found.loc["ours", "accuracy"] == pytest.approx(score)
 
+    def test_small_combinations_count_within_their_columns(self, table):
+        X, y, columns = table
+        options = {"taus": [0.5], "attributes": "both", "n_splits": 1, "verbose": 0}
+        options["min_group_size"] = int((columns["town"] == "C").sum())  # of town, not of the pairs
+        found = compare(X, y, columns, methods={"cut": Cut()}, **options).set_index("key")
+        test = _parts_of_attributes(y, columns)[1]
+        answers, part = (X[test, 0] > 0).astype(int), columns.iloc[test]
+        large = (part["town"] != "C").to_numpy()
+        sides = [(answers, part["sex"]), (answers, part["town"])]
+        sides += [(answers[large], (part["sex"] + part["town"])[large])]
+        shares = [pd.Series(a).groupby(z.to_numpy()).mean() for a, z in sides]
+        assert found.loc["cut", "rate"] == pytest.approx(min(s.min() / s.max() for s in shares))
+
     def test_one_column_is_the_same_however_compared(self, problem):
         options = {"taus": [0.8], "n_splits": 1}
         plain, each = (

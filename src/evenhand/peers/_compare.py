@@ -182,6 +182,7 @@ def compare(
     taus: Sequence[float] | None = None,
     epsilons: Sequence[float] | None = None,
     attributes: str = "crossed",
+    min_group_size: int = 1,
     n_splits: int = 5,
     test_size: float = 0.3,
     sample_weight: Any = None,
@@ -220,6 +221,9 @@ def compare(
         :class:`~evenhand.FairClassifier`; the worst counts. A method that cannot be asked for that,
         or not for differences, is asked for several ratios between the crossed groups, and gets the
         most accurate of these on the training data that reaches the target.
+    min_group_size : int, default=1
+        Of ``attributes`` that are not crossed alone: groups with fewer rows are not compared. The
+        rows of a small combination count within each of its columns.
     n_splits : int, default=5
         Random splits, stratified on label and group.
     test_size : float, default=0.3
@@ -298,7 +302,7 @@ def compare(
         names, codes = group_codes(z)
         if columns is not None:
             both = attributes == "both"
-            parts = make_partitions(columns, codes, names, 1, crossed_too=both)
+            parts = make_partitions(columns, codes, names, min_group_size, crossed_too=both)
             aim = Aim(notion, comparison, attributes, tuple(names.tolist()), parts)
             columns = columns.reset_index(drop=True)
     z = crossed(z, "sensitive_features").reset_index(drop=True)

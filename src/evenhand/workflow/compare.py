@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def compare_methods(
     good = favourable_label(label_counts(y), label, favourable)
     groups = columns.groups(X)[0]
     attributes = attributes if len(sensitive) > 1 else "crossed"
-    rows, small = _large_groups(groups, attributes, min_group_size)
+    rows, small, few = _large_groups(groups, attributes, min_group_size)
     if small:
         X, y, groups = X.take(rows), y[rows], groups[rows]
     notion = notion_name(notion)
@@ -120,6 +121,8 @@ def compare_methods(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_alike(label_counts(y), label)
+        if few:
+            warnings.warn(InputWarning("small_combinations", groups=_sizes(few)), stacklevel=2)
         _check_saved(saved, str(good), fingerprint(X), list(sensitive), attributes)
         plans = clone(encoder).set_params(sensitive_features=[*sensitive]).fit(X, y).plans_
     outside, kinds = _as_read(plans)
@@ -134,6 +137,7 @@ def compare_methods(
             taus=TAUS if taus is None and epsilons is None else taus,
             epsilons=epsilons,
             attributes=attributes,
+            min_group_size=ceil(min_group_size / TEST_SIZE),
             n_splits=splits,
             test_size=TEST_SIZE,
             sample_weight=columns.weights(X),
@@ -150,7 +154,7 @@ def compare_methods(
         splits_table.insert(place, name, about[name])
     return splits_table.assign(
         rows_dropped="; ".join(map(_dropped_words, dropped)),
-        small_groups=", ".join(f"{name} ({n})" for name, n in small.items()),
+        small_groups=_sizes(small),
         weight=weight,
         notes=" ".join(sentences([*caught, *more], spell)),
     )
@@ -165,21 +169,32 @@ def _as_read(plans: Sequence[Any]) -> tuple[list[str], dict[str, str]]:
 
 def _large_groups(
     groups: pd.DataFrame, attributes: str, least: int
-) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Find the rows of groups that enough rows are tested on, and the sizes of the others."""
+) -> tuple[NDArray[np.bool_], dict[str, int], dict[str, int]]:
+    """Find the rows of groups that enough rows are tested on, and the sizes of the others.
+
+    Last are the sizes of small combinations whose rows count within each of their columns.
+    """
     every = list(groups.columns)
-    sides = [every] if attributes != "each" else []
-    if attributes != "crossed":
-        sides = [[column] for column in every] + sides
+    sides = [every] if attributes == "crossed" else [[column] for column in every]
     rows, small = np.ones(len(groups), dtype=bool), dict[str, int]()
     for side in sides:
-        names, z = group_codes(groups[side])
-        sizes = np.bincount(z)
-        judged = (sizes * TEST_SIZE).astype(int)
-        large, number, few = compared_groups(names, judged, least, " to test on")
-        rows &= number[z] < len(large)
-        small |= {str(name): int(sizes[names.tolist().index(name)]) for name in few}
-    return rows, small
+        large, few = _large(groups[side], least)
+        rows &= large
+        small |= few
+    return rows, small, _large(groups[rows], least)[1] if attributes == "both" else {}
+
+
+def _large(groups: pd.DataFrame, least: int) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    names, z = group_codes(groups)
+    sizes = np.bincount(z)
+    judged = (sizes * TEST_SIZE).astype(int)
+    large, number, few = compared_groups(names, judged, least, " to test on")
+    few_sizes = {str(name): int(sizes[names.tolist().index(name)]) for name in few}
+    return number[z] < len(large), few_sizes
+
+
+def _sizes(groups: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({n})" for name, n in groups.items())
 
 
 def _dropped_words(dropped: Mapping[str, Any]) -> str:
