@@ -8,6 +8,7 @@ from evenhand.core.errors import Message, Parameter
 
 # Parameters of the library that are options of the same name, and those that have another one.
 NAMES = (
+    *("cost_fn", "cost_fp", "profit_tn", "profit_tp"),
     *("attributes", "bins", "confidence", "delimiter", "delta", "demo", "encoding", "epsilon"),
     *("exclude", "favourable", "favourable_label", "group_cuts", "jobs", "keep_na", "label"),
     *(

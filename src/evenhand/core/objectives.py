@@ -167,9 +167,10 @@ def find_objective(objective: Any, n_labels: int) -> Objective:
         How many labels there are.
     """
     told = Parameter("objective", objective)
+    outcomes = {name: Parameter(name) for name in OUTCOMES}
     if not isinstance(objective, Mapping):
         if objective not in ("accuracy", "balanced_accuracy"):
-            raise InputError("unknown_objective", objective=told)
+            raise InputError("unknown_objective", objective=told, **outcomes)
         return Objective(objective)
     gains = np.zeros((2, 2))
     for name, amount in objective.items():
@@ -186,7 +187,7 @@ def find_objective(objective: Any, n_labels: int) -> Objective:
     # What the right answer is worth over the wrong one, of the other label and the favourable one.
     other, good = gains[0, 0] - gains[0, 1], gains[1, 1] - gains[1, 0]
     if max(other, good) <= 0:
-        raise InputError("equal_answers", objective=told)
+        raise InputError("equal_answers", objective=told, **outcomes)
     if min(other, good) <= 0:
         best = "the favourable answer" if good > 0 else "the other answer"
         raise InputError("best_for_everybody", objective=told, best=best)
