@@ -109,10 +109,8 @@ def compare_methods(
     groups = columns.groups(X)[0]
     attributes = attributes if len(sensitive) > 1 else "crossed"
     rows, small, few = _large_groups(groups, attributes, min_group_size)
-    if small:
-        X, y, groups = X.take(rows), y[rows], groups[rows]
+    X, y, groups = X.take(rows), y[rows], groups[rows]
     notion = notion_name(notion)
-    wanted = list(methods or [key for key in QUICK if notion in (PEERS[key].notions or (notion,))])
     saved = {Path(path).name: load_model(path) for path in models}
     table = X.frame.to_pandas()
     # What a column holds is seen on all rows, so that every split reads it alike.
@@ -132,7 +130,7 @@ def compare_methods(
             table,
             (y == good).astype(int),
             groups,
-            methods={key: PEERS[key] for key in wanted} | saved,
+            methods={key: PEERS[key] for key in methods or _quick(notion)} | saved,
             notion=notion,
             taus=TAUS if taus is None and epsilons is None else taus,
             epsilons=epsilons,
@@ -148,16 +146,22 @@ def compare_methods(
         )
     splits_table["error"] = splits_table["error"].map(_without_type)
     comparison = splits_table.attrs["comparison"]
-    about = {"notion": notion, "comparison": comparison, "attributes": attributes}
-    about = {"favourable_answer": favourable_answer(label, [str(good)])} | about
-    for place, name in enumerate(about):
-        splits_table.insert(place, name, about[name])
+    about = favourable_answer(label, [str(good)]), notion, comparison, attributes
+    for place, name in enumerate(("favourable_answer", "notion", "comparison", "attributes")):
+        splits_table.insert(place, name, about[place])
     return splits_table.assign(
         rows_dropped="; ".join(map(_dropped_words, dropped)),
         small_groups=_sizes(small),
         weight=weight,
         notes=" ".join(sentences([*caught, *more], spell)),
     )
+
+
+def _quick(notion: str) -> list[str]:
+    """Names of the quick methods that are made for a notion."""
+    from evenhand.peers import PEERS
+
+    return [key for key in QUICK if notion in (PEERS[key].notions or (notion,))]
 
 
 def _as_read(plans: Sequence[Any]) -> tuple[list[str], dict[str, str]]:
