@@ -6,7 +6,8 @@ Splits, readings and the cache are those of ``benchmarks/contest_quality.py``, a
 ``--data-home`` and ``--error-parity``. Asked for: in no cell of a table and a test rate of .80, .90
 and .95 is FairAdjusted below a rival by two standard errors of the paired difference, without the
 group LinearPost and OxonFair, with it error-parity and fairlearn's ThresholdOptimizer. A cell that
-only the rival reaches is a loss. Needs ``pip install '.[fast,boost,peers]'``.
+only the rival reaches is a loss; readings that one answer to everybody beats by .001 do not count.
+Needs ``pip install '.[fast,boost,peers]'``.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from contest_field import METHODS, PARITY, RATES, TABLES
-from contest_page import cell, difference
+from contest_page import ask_for_worth, cell, difference
 from contest_quality import load, run_all
 
 CONTESTS = {
@@ -27,7 +28,7 @@ CONTESTS = {
 
 def state(ours, other, rate):
     """Say how ours stands beside a rival at a rate; whether that is a loss."""
-    here, there = (curves.at(rate, curves.splits) for curves in (ours, other))
+    here, there = (curves.worth(rate) for curves in (ours, other))
     if not np.isfinite(there):
         return "alone there" if np.isfinite(here) else "nobody there", False
     if not np.isfinite(here):
@@ -53,9 +54,11 @@ def main():
     args = options()
     keys = [key for ours, others in CONTESTS.items() for key in (ours, *others)]
     keys = [key for key in keys if key != "error_parity" or args.error_parity]
-    jobs = [(n, k, PARITY, seed) for seed in range(args.seeds) for n in args.tables for k in keys]
+    every = [(n, k) for n in args.tables for k in (*keys, "constant")]
+    jobs = [(n, k, PARITY, seed) for seed in range(args.seeds) for n, k in every]
     run_all(args, jobs)
     results, losses = load(args, jobs), []
+    ask_for_worth(results)
     print(f"\n| table | method | {' | '.join(map(str, RATES))} |\n|---|---|---|---|---|")
     for name in args.tables:
         for key, others in CONTESTS.items():

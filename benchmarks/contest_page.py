@@ -106,6 +106,13 @@ def constant_accuracy(results, name):
     return curves.accuracy.mean(axis=0)[0] if curves is not None and curves.splits else np.nan
 
 
+def ask_for_worth(results):
+    """Count no reading of parity that one answer to everybody beats by LEAST."""
+    for (name, notion, _), curves in results.items():
+        if notion == PARITY and np.isfinite(constant := constant_accuracy(results, name)):
+            curves.least = constant - LEAST
+
+
 def cell(curves, rate):
     value = curves.at(rate, curves.splits)
     if not np.isfinite(value):
@@ -206,9 +213,7 @@ def constants_beaten(names, results):
 
 def judge(names, results):
     """Say what the project asks of itself, and whether it is so."""
-    for (name, notion, _), curves in results.items():
-        if notion == PARITY and np.isfinite(constant := constant_accuracy(results, name)):
-            curves.least = constant - LEAST
+    ask_for_worth(results)
     verdicts = {league: league_verdicts(league, names, results) for league in LEAGUES}
     lines, ok = [], True
 
