@@ -35,10 +35,10 @@ __all__ = [
     "warn",
 ]
 
-# Where a selection looks at rates: on the training data, of many columns with each row left out.
+# Where a selection looks at rates: on the training data, of many columns each row as if left out.
 PLACES = {
     "train": "on the training data",
-    "left_out": "on the training data (each row left out)",
+    "left_out": "on the training data (each row as if left out)",
     "holdout": "on the held-out rows",
     "crossfit": "out of fold",
 }
