@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import asdict
 from importlib.resources import files
 
 import numpy as np
@@ -12,6 +13,7 @@ from report_summaries import adult_fit, by_difference, by_objective, made_up, of
 from scipy.stats import binomtest
 
 import evenhand
+from evenhand.core.objectives import ACCURACY
 from evenhand.core.targets import Target
 from evenhand.views.formats import fixed
 from evenhand.views.report import render
@@ -241,6 +243,15 @@ def test_promise_is_for_the_chosen_target(selection):
     assert ("with a probability of about 90%" in text) == ("confident" in selection)
     assert "certified: words of the library" in text
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
+
+
+def test_the_accuracy_is_shown_once_and_in_its_own_words(summary):
+    summary = summary | {"objective": asdict(ACCURACY)}
+    page = render(json.loads(json.dumps(summary)))
+    assert page == render(summary)
+    assert page.count("<dt>Accuracy: answers that match the table") == 1
+    assert '<dt>Accuracy</dt>\n      <dd class="value"' not in page
+    assert "% of the test rows. Plain logistic regression" in Page(page).text
 
 
 def test_rows_fitted_to_are_told_from_rows_as_if_left_out():

@@ -211,7 +211,10 @@ def target_of(summary: Mapping[str, Any]) -> Target:
 
 def objective_of(summary: Mapping[str, Any]) -> Objective:
     """Make the library's objective from the summary; reports of old are of the accuracy."""
-    return Objective(**summary.get("objective", {}))
+    record = dict(summary.get("objective", {}))
+    if record.get("gains") is not None:  # lists, where the summary was JSON or is on the page
+        record["gains"] = tuple(tuple(row) for row in record["gains"])
+    return Objective(**record)
 
 
 def worth_of(record: Mapping[str, Any]) -> float | None:
