@@ -131,7 +131,7 @@ def test_importing_evenhand_is_light():
 def test_show_versions(capsys):
     evenhand.show_versions()
     out = capsys.readouterr().out
-    for name in ("python", "evenhand", "numpy", "scikit-learn", "matplotlib"):
+    for name in ("python", "evenhand", "numpy", "scikit-learn", "matplotlib", "lightgbm"):
         assert name in out
     assert evenhand.__version__ in out
 

@@ -12,16 +12,19 @@ _T = TypeVar("_T")
 
 _PACKAGES = (
     *("evenhand", "numpy", "scipy", "scikit-learn", "pandas", "joblib", "threadpoolctl", "typer"),
-    *("rich", "matplotlib", "numba", "torch", "dask", "cvxpy", "fairlearn", "oxonfair"),
+    *("rich", "matplotlib", "numba", "torch", "dask", "lightgbm", "xgboost", "cvxpy", "fairlearn"),
+    "oxonfair",
 )
 
 
 def package_version(package: str) -> str:
     """Version of an installed package, or that it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+    for name in (package, f"{package}-cpu"):  # as XGBoost's smaller package is called
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return "not installed"
 
 
 def show_versions() -> None:

@@ -426,3 +426,9 @@ class TestTargets:
         n = int(re.search("group “c”, whose rate is one of about (\\d+) rows", shown["all"])[1])
         assert n == pytest.approx(0.7 * (group == "c").sum(), abs=5)
         assert "The margin for chance is wide" not in shown["two"]
+        frame[frame["group"] != "c"].head(400).to_csv(tmp_path / "t.csv", index=False)
+        args += ["--selection", "holdout", "--tau", "0.6"]
+        shown = words(run("train", str(tmp_path / "t.csv"), *args).stdout)
+        name, n = re.search("group “(.)”, whose rate is one of about (\\d+) rows", shown).groups()
+        table = pd.read_csv(tmp_path / "t.csv")
+        assert int(n) == pytest.approx(0.7 * 0.5 * (table["group"] == name).sum(), abs=5)

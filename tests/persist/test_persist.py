@@ -947,6 +947,7 @@ class TestOnnx:
         new.loc[::7, "job"] = None
         told = session.get_modelmeta().custom_metadata_map
         assert told["read paid"] == "number, decimal comma, in €"
+        assert told["favourable"] == " | ".join(model[-1].fitted_.favourable)
         label, score = session.run(["label", "score"], onnx_feeds(model, new))
         assert (model[-1].classes_[label] == model.predict(new)).all()
         ours = model[-1].decision_function(model[:-1].transform(new))

@@ -245,6 +245,22 @@ def test_promise_is_for_the_chosen_target(selection):
     assert ("probability of at most 5.0%" in text) == (selection == "certified")
 
 
+def test_the_accuracy_is_shown_once_and_in_its_own_words(summary):
+    summary = summary | {"objective": asdict(ACCURACY)}
+    page = render(json.loads(json.dumps(summary)))
+    assert page == render(summary)
+    assert page.count("<dt>Accuracy: answers that match the table") == 1
+    assert '<dt>Accuracy</dt>\n      <dd class="value"' not in page
+    assert "% of the test rows. Plain logistic regression" in Page(page).text
+
+
+def test_rows_fitted_to_are_told_from_rows_as_if_left_out():
+    words, summary = "where the model looks fairer and more accurate than it is", made_up()
+    assert words not in render(summary)
+    asked = {**summary["asked"], "place": "left_out"}
+    assert words in render(summary | {"asked": asked})
+
+
 @pytest.mark.parametrize(
     ("too_sure", "words"),
     [

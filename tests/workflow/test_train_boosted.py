@@ -10,6 +10,7 @@ from evenhand import load_model, save_model
 from evenhand.models.card import summary_html
 from evenhand.views.report import render
 from evenhand.views.report.drawings import SOURCE_WORDS
+from evenhand.views.terminal.models import show_point
 from evenhand.workflow.summary import summarise
 from evenhand.workflow.train import train
 
@@ -65,3 +66,29 @@ def test_file_page_and_card(saved, tmp_path):
 def test_counts_on_the_training_rows_are_out_of_fold(saved):
     answers, counts = saved.model[-1].answers_, np.array(saved.facts["train_counts"])
     np.testing.assert_array_equal(counts[:-1], answers.counts)
+
+
+def test_the_screen_says_what_the_probability_leaves_out(saved, capsys):
+    summary = summarise(saved)
+    show_point(summary, [])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Here the probability can be lower: a new row is answered by the mean" in text
+    for told in (text, render(summary)):
+        assert "Figures of training rows are by models that had not seen them." in told
+    missed = {**summary["reached"], "target_reached": False}
+    show_point({**summary, "reached": missed}, [])
+    assert "the probability can be lower" not in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_the_version_of_the_booster_is_written_down(library):
+    there = pytest.importorskip(library)
+    name = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[library]
+    booster = getattr(there, name)(n_estimators=3)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=200), "group": rng.choice(["a", "b"], 200)})
+    table["answer"] = np.where(table["x"] + rng.normal(size=200) > 0, "yes", "no")
+    about = {"label": "answer", "sensitive": ["group"], "favourable": "yes", "boosted": True}
+    with threadpool_limits(1):
+        found = train(table, **about, booster=booster, n_folds=2, tau=0.5)
+    assert found.facts["versions"][library] == there.__version__

@@ -35,7 +35,7 @@ __all__ = [
     "warn",
 ]
 
-# Where a selection looks at rates: on the training data, of many columns with each row left out.
+# Where a selection looks at rates: on the training data, of many columns each row as if left out.
 PLACES = {
     "train": "on the training data",
     "left_out": "on the training data (each row as if left out)",

@@ -3,7 +3,8 @@ r"""A trained pipeline as an ONNX graph, for places without Python.
 The graph has an input for each column: numbers as float64, shape (n, 1), NaN where missing; text as
 strings, shape (n, 1). Numbers and dates that were text in the table, such as ``3,14 €``, are to be
 read before, as the model's property ``read <column>`` says. Its outputs are ``label``, the number
-of the predicted label in ``classes_`` order, and ``score``, as
+of the predicted label in ``classes_`` order, which is not always 1 for the favourable answer (the
+properties ``label 0``, ``label 1`` and ``favourable`` say what they are), and ``score``, as
 :meth:`~evenhand.FairClassifier.decision_function` gives it, each with a ``_`` behind it if a column
 is called so. The score is
 
@@ -73,6 +74,7 @@ def to_onnx(model: Any) -> bytes:
     )
     proto.ir_version = IR_VERSION
     properties = {f"label {i}": str(c) for i, c in enumerate(classifier.classes_.tolist())}
+    properties["favourable"] = " | ".join(classifier.fitted_.favourable)
     properties |= {
         f"read {p.column}": f"{p.kind}, {p.written}" for p in encoder.plans_ if p.written
     }

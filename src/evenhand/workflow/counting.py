@@ -29,6 +29,8 @@ from evenhand.tables.pipeline import FairPipeline
 
 FloatArray = NDArray[np.float64]
 
+# What has made the trees of a booster, whose figures vary with its version.
+BOOSTERS = {"LGBMClassifier": "lightgbm", "XGBClassifier": "xgboost"}
 # Cuts among which the best of plain logistic regression is sought if rows are elsewhere, in
 # log-odds.
 CUTS = np.arange(-1000, 1001) / 100
@@ -44,6 +46,8 @@ def with_counts(
     """
     model: FairClassifier = pipeline[-1]
     present = {part: rows for part, rows in parts.items() if rows is not None}
+    booster = getattr(model, "booster_", "").partition("(")[0]  # FairClassifier has none
+    more += (BOOSTERS[booster],) if booster in BOOSTERS else ()
     used = ("evenhand", "numpy", "scipy", "scikit-learn", "pandas", *more)
     written: dict[str, Any] = {
         **facts,

@@ -74,6 +74,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
             ),
             "strictest": strictest and {"level": strictest[0], "worth": strictest[1].value},
             "where": model.fitted_.where,
+            "n_rows": _rows_chosen_on(model, facts),
             "guarantee": None if model.guarantee_ is None else str(model.guarantee_),
         },
         "rate": _rate(model.target_),
@@ -288,6 +289,13 @@ def _asked(model: FairClassifier, facts: Mapping[str, Any]) -> dict[str, Any]:
         "survey_weights": bool(model.survey_weights),
         "earlier_taus": facts.get("earlier_taus", []),
     }
+
+
+def _rows_chosen_on(model: Any, facts: Mapping[str, Any]) -> int:
+    """Count the rows that the point was chosen on: those set aside, or else all training rows."""
+    if model.fitted_.place == "holdout" and model.held_out_ is not None:
+        return int(model.held_out_.n_rows)
+    return int(facts["n_train"])
 
 
 def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:

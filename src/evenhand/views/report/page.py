@@ -58,6 +58,7 @@ from evenhand.views.report.words import (
     rate_titles,
     reached_sentences,
     small_groups_sentence,
+    training_sentence,
     useless_sentence,
     weight_of,
 )
@@ -125,6 +126,7 @@ def render(summary: dict[str, Any]) -> str:
         limits=limits(summary, titles),
         useless=useless_sentence(summary),
         dear=dear_sentence(summary),
+        training=training_sentence(summary),
         unlabelled=unlabelled_sentences(summary),
         small=small_groups_sentence(summary),
         weight=weight_sentence(*weight_of(summary)),

@@ -76,9 +76,18 @@ TOO_SURE = {
     "those that the model was chosen by.",
 }
 
+# What figures of the training rows are, where that is not plain.
+TRAINING_FIGURES = {
+    "left_out": "Figures of the training rows by groups are of the rows as they were fitted to, "
+    "where the model looks fairer and more accurate than it is. Those with each row as if left out "
+    "are nearer to what new rows will show.",
+    "boosted": "Figures of training rows are by models that had not seen them. To predict the same "
+    "rows again gives others, which look better, as most of the models have seen them.",
+}
+
 SELECTION_WORDS = {
     "train": "on the rows fitted to",
-    "left_out": "on the rows fitted to (each left out)",
+    "left_out": "on the rows fitted to (each as if left out)",
     "holdout": "on held-out rows",
     "crossfit": "out of fold",
 }

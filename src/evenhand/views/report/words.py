@@ -20,7 +20,13 @@ from evenhand.views.formats import (
 )
 from evenhand.views.objectives import objective_words, says
 from evenhand.views.report.left_out import missed_over_all, unknown_over_all
-from evenhand.views.report.phrases import LIMITS, SMALL_GROUPS, WEIGHTED_ROWS, part_words
+from evenhand.views.report.phrases import (
+    LIMITS,
+    SMALL_GROUPS,
+    TRAINING_FIGURES,
+    WEIGHTED_ROWS,
+    part_words,
+)
 from evenhand.views.targets import TARGET_WORDS, words_of
 from evenhand.views.verdicts import population_sentence
 from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
@@ -428,6 +434,14 @@ def useless_sentence(summary: dict[str, Any]) -> str:
     )
 
 
+def training_sentence(summary: dict[str, Any]) -> str:
+    """Say what figures of the training rows are, where that is not plain."""
+    if all(part["key"] != "train" for part in summary["parts"]):
+        return ""
+    boosted = summary.get("boosted") and not summary.get("adjusted")
+    return TRAINING_FIGURES.get("boosted" if boosted else summary["asked"].get("place", ""), "")
+
+
 def dear_sentence(summary: dict[str, Any]) -> str:
     """Name the group whose few rows make the margin wide, where it is."""
     reached, counts = summary["reached"], (summary.get("saved") or {"counts": {}})["counts"]
@@ -447,6 +461,8 @@ def dear_sentence(summary: dict[str, Any]) -> str:
         j = int(np.argmax(error))
         found.append((float(error[j]), names[j], bottom[j]))
     _, name, n = max(found, key=lambda one: one[0])
+    (fitted,) = (part["n"] for part in summary["parts"] if part["key"] == "train")
+    n *= reached.get("n_rows", fitted) / fitted  # of the rows set aside, where it was chosen there
     words, level = words_of(summary), summary["tau"]
     accuracy = " accuracy" if objective_of(summary) == ACCURACY else ""
     return (

@@ -24,6 +24,7 @@ from evenhand.views.report.left_out import (
     unknown_over_all,
     unlabelled_sentences,
 )
+from evenhand.views.report.phrases import TOO_SURE
 from evenhand.views.report.words import (
     again_sentence,
     attribute_sentence,
@@ -33,6 +34,7 @@ from evenhand.views.report.words import (
     rate_titles,
     small_groups_sentence,
     test_population,
+    training_sentence,
     useless_sentence,
     weight_of,
 )
@@ -241,6 +243,9 @@ def show_training(summary: dict[str, Any], notes: Sequence[str]) -> None:
 
 def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str]) -> None:
     screen.say(_sentence(summary))
+    less = TOO_SURE.get(summary.get("too_sure") or "", "").strip()
+    if less and summary["reached"]["target_reached"]:
+        screen.say(less, "yellow")
     small = small_groups_sentence(summary).translate(NO_MARKS)
     if small:
         changes = summary["not_compared"]["changes_verdict"]
@@ -273,6 +278,8 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     if best is not None and best["cut"] != 0:
         top = objective_words(objective_of(summary))["top"]
         screen.say(f"Best cut: the score threshold that is {top} on training rows.", "dim")
+    if training_sentence(summary):
+        screen.say(training_sentence(summary), "dim")
     say_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
