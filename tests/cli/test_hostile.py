@@ -30,7 +30,7 @@ def table(n=200, seed=0):
     rng = np.random.default_rng(seed)
     g = rng.integers(0, 2, n)
     x = rng.standard_normal((n, 2)) + 0.5 * g[:, None]
-    y = (x.sum(axis=1) + rng.logistic(size=n) > 0.5).astype(int)
+    y = (x.sum(axis=1) + rng.logistic(scale=0.3, size=n) > 0.5).astype(int)
     frame = pd.DataFrame(x.round(3), columns=["a", "b"])
     return frame.assign(c=rng.choice(["u", "v", "w"], n), g=np.where(g, "m", "f"), y=y)
 
