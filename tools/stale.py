@@ -24,6 +24,8 @@ PAGES = {
     "docs/results.md": PEERS,
     "docs/solvers.md": FIT,
     "docs/boosted.md": FIT,
+    "docs/adjust.md": PEERS,
+    "docs/contest.md": PEERS,
     "docs/guarantees.md": FIT,
     "docs/reproduction/claims.md": (*PEERS, "datasets", "paper"),
     "benchmarks/notes/boosted.md": PEERS,
