@@ -258,12 +258,15 @@ def judge(names, results):
         at = {r: (adult.at(r, adult.splits), bar) for r, bar in bars}
         short = [f"{v:.4f} at {r:g}" for r, (v, bar) in at.items() if not v >= bar - 0.0005]
         say("boosted on Adult about .852/.848/.846 at .80/.90/.95", short)
-    odds = results.get(("adult", ODDS, "evenhand_boosted"))
+    odds, post = (results.get(("adult", ODDS, k)) for k in ("evenhand_boosted", "linear_post"))
     if odds and odds.splits:
         value = odds.at(0.9, odds.splits)
+        rates = [odds.rate.mean(axis=0).max()]
+        rates += [post.rate.mean(axis=0).max()] if post and post.splits else []
+        highest = ", LinearPost's ".join(f"{rate:.3f}" for rate in rates)
         say(
-            f"equalised odds on Adult, boosted, at a test rate of .90: {value:.4f}, at least .85",
-            [] if value >= 0.85 else [f"{value:.4f}"],
+            "equalised odds on Adult, boosted, at a test rate of .90 at least .85",
+            [] if value >= 0.85 else [f"{value:.4f}; the highest mean test rate is {highest}"],
         )
     mine, parity = (
         {n: results.get((n, PARITY, k)) for n in names}
