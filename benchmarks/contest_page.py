@@ -266,7 +266,11 @@ def judge(names, results):
         highest = ", LinearPost's ".join(f"{rate:.3f}" for rate in rates)
         say(
             "equalised odds on Adult, boosted, at a test rate of .90 at least .85",
-            [] if value >= 0.85 else [f"{value:.4f}; the highest mean test rate is {highest}"],
+            []
+            if value >= 0.85
+            else [
+                f"{value:.4f}; the highest mean test rate is {highest}".replace("nan", "not there")
+            ],
         )
     mine, parity = (
         {n: results.get((n, PARITY, k)) for n in names}
