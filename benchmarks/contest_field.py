@@ -9,6 +9,8 @@ chooses constants may look at generated tables, and at validation parts inside t
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import Bunch
 
@@ -125,6 +127,17 @@ if "group_cuts" in FairBoostedClassifier().get_params():
         lambda n, s: FairBoostedClassifier(n, group_cuts=True, confidence=None, random_state=s),
         form="trees",
     )
+# Logistic regressions where the boosters are: of the label, and of the group given the label.
+METHODS["evenhand_scores"] = PeerRecord(
+    "evenhand, several linear models",
+    lambda n, s: FairBoostedClassifier(
+        n,
+        booster=make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        confidence=None,
+        random_state=s,
+    ),
+    form="scores",
+)
 for _aware in (False, True):  # the default booster, as a model that somebody has already
     METHODS["evenhand_adjusted" + "_aware" * _aware] = PeerRecord(
         "evenhand, adjusted" + ", a cut per group" * _aware,
@@ -153,7 +166,7 @@ def rivals(aware, *forms):
 LEAGUES = {
     "linear": (["evenhand"], rivals(False, "linear"), "one linear score, group not seen"),
     "scores": (
-        ["evenhand", "evenhand_boosted"],
+        ["evenhand", "evenhand_scores", "evenhand_boosted"],
         rivals(False, "scores", "lottery"),
         "several linear scores or a lottery, group not seen",
     ),

@@ -1,5 +1,7 @@
 """The contest's page: how curves are read and compared, and what is said of it."""
 
+from itertools import product
+
 import numpy as np
 from contest_field import (
     AWARE,
@@ -13,6 +15,7 @@ from contest_field import (
     TAUS,
     WARNED,
 )
+from scipy.stats import t as student
 
 # Splits from which on a page is not preliminary.
 ENOUGH = 10
@@ -165,6 +168,29 @@ def league_verdicts(league, names, results):
     return found
 
 
+def by_chance(names, results):
+    """Say how many comparisons of two methods are lost, and how many would be if all were level."""
+    n, lost, expected = 0, 0, 0.0
+    for ours, others, _ in LEAGUES.values():
+        for name in names:
+            mine, field = (
+                [c for k in keys if (c := results.get((name, PARITY, k))) and c.splits]
+                for keys in (ours, others)
+            )
+            for a, b, rate in product(mine, field, RATES):
+                if np.isfinite(a.worth(rate)) and np.isfinite(b.worth(rate)):
+                    d, se = difference(a, b, rate)
+                    if np.isfinite(se) and se > 0:
+                        n += 1
+                        lost += d <= -2 * se
+                        splits = len(set(a.splits) & set(b.splits))
+                        expected += float(student.cdf(-2, splits - 1))
+    return (
+        f"{n} times one of ours and one rival both get to a rate; {lost} times ours is below by "
+        f"two standard errors. By chance, were all level, that would be {expected:.0f} times."
+    )
+
+
 def told(place, found):
     """Say one loss."""
     (name, rate), (what, _, rival, d, se) = place, found
@@ -199,7 +225,7 @@ def _is_below(gain):
 def constants_beaten(names, results):
     """Targets of ours that the constant answer beats on the splits that call them feasible."""
     wrong = []
-    for key in ("evenhand", "evenhand_boosted"):
+    for key in ("evenhand", "evenhand_scores", "evenhand_boosted"):
         for name in names:
             curves, constant = (results.get((name, PARITY, k)) for k in (key, "constant"))
             if not (curves and constant and curves.splits == constant.splits):
@@ -314,6 +340,7 @@ def page(names, keys, results, verdicts, judged):
             who = " or ".join(METHODS[key].name for key in ours)
             counts = " | ".join(str(found.count(kind)) for kind in KINDS)
             lines.append(f"| {what} | {who} | {counts} |")
+    lines += ["", by_chance(names, results)]
     lines += ["", "Asked of ourselves:", "", *judged, LEGEND]
     for name in names:
         lines += table_lines(name, keys, results)
