@@ -9,11 +9,15 @@ import pytest
 from helpers import raises
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from test_persist import edit_state, refused, rewritten, state
 from threadpoolctl import threadpool_limits
 
 from evenhand import FairAdjusted, FairBoostedClassifier, FairnessWarning, load_model, save_model
+from evenhand.models.trees import forest_of
 from evenhand.persist.onnx import to_onnx
 from evenhand.tables.pipeline import fair_pipeline
 
@@ -123,6 +127,14 @@ def array(name, change):
     return edit
 
 
+def several(*edits):
+    def edit(members):
+        for one in edits:
+            one(members)
+
+    return edit
+
+
 def put(at, value):
     def change(values):
         values[at] = value
@@ -152,6 +164,11 @@ CHANGES = {
     "other kinds": (
         array("trees.feature", lambda v: v.astype(np.float64)),
         "other_dtype trees.feature",
+    ),
+    "slopes that are not there": (array("trees.sizes", put((0, 6), 4)), "bad_trees slopes"),
+    "slopes of other columns": (
+        several(array("trees.sizes", put((0, 6), 2)), array("trees.slopes", lambda v: np.zeros(2))),
+        "bad_trees slopes",
     ),
     "fewer trees": (array("trees.roots", lambda v: v[:-1]), "bad_trees roots"),
     "a scale of 0": (array("scaler.scale", put(0, 0.0)), "bad_scale of the boosted columns"),
@@ -233,9 +250,48 @@ def test_adjusted_the_same_bit_for_bit(kind, aware, tmp_path):
     save_model(again, tmp_path / "n")
 
 
+@pytest.mark.parametrize(
+    "scaler", [None, StandardScaler(), StandardScaler(with_mean=False)], ids=["raw", "both", "sd"]
+)
+@pytest.mark.parametrize("kind", ["aware", "three labels", "adjusted"])
+@pytest.mark.filterwarnings("ignore::evenhand.FairnessWarning")
+def test_logistic_regressions_are_read_as_trees_are(kind, scaler, tmp_path):
+    frame, y, z, three = table()
+    X = frame[["b", "c"]].to_numpy() * [100, 1] + [7, 0]
+    linear = LogisticRegression(fit_intercept=kind != "aware")
+    linear = linear if scaler is None else make_pipeline(scaler, linear)
+    aware = {"sensitive_features": z} if kind == "aware" else {}
+    options = QUICK | {"group_cuts": bool(aware), "confidence": None if aware else 0.9}
+    if kind == "adjusted":
+        model = FairAdjusted(linear, booster=linear, **options)
+    else:
+        model = FairBoostedClassifier(booster=linear, **options)
+    model.fit(X, three if kind == "three labels" else y, sensitive_features=z)
+    for models in model.maker_.models:
+        for found in (getattr(models.label, "source", models.label), *models.groups):
+            rows = np.column_stack([X, z == "q"]) if aware else X
+            by_scikit_learn = found.model.predict_proba(rows)
+            np.testing.assert_allclose(found.forest.predict_proba(rows), by_scikit_learn, 1e-12)
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m").model
+    np.testing.assert_array_equal(again.predict_proba(X, **aware), model.predict_proba(X, **aware))
+    X[5, 1] = np.nan
+    with raises("inputs_not_finite", column=1):
+        again.predict(X, **aware)
+
+
+def test_logistic_regressions_of_other_probabilities_are_not_read():
+    X, y = np.random.default_rng(0).standard_normal((60, 2)), np.arange(60) % 3
+    plain = LogisticRegression().fit(X, y)
+    assert forest_of(plain) is not None
+    assert forest_of(make_pipeline(PolynomialFeatures(), LogisticRegression()).fit(X, y)) is None
+    assert forest_of(OneVsRestClassifier(LogisticRegression()).fit(X, y)) is None
+
+
 def test_an_estimator_that_no_file_can_hold(tmp_path):
     frame, y, z, _ = table()
-    model = FairAdjusted(LogisticRegression(), booster=booster_of("scikit-learn"), **QUICK)
+    other = DecisionTreeClassifier(max_depth=2)
+    model = FairAdjusted(other, booster=booster_of("scikit-learn"), **QUICK)
     model.fit(frame[["b", "c"]], y, sensitive_features=z)
     with raises("unsavable_estimator"):
         save_model(model, tmp_path / "m")

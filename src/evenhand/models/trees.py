@@ -1,4 +1,4 @@
-r"""Boosted trees as plain arrays, whichever library grew them.
+r"""Boosted trees and logistic regressions as plain arrays, whichever library fitted them.
 
 A :class:`Forest` answers as the model that it was made of: the sums of its leaves are the same to
 the last digit (of XGBoost, which adds up in float32, to the digits of that). Nothing but arrays is
@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from evenhand._sklearn import boosted_trees
+from evenhand.core.errors import InputError
 from evenhand.engines.kernels import LIMITS, can_compile
 from evenhand.engines.threads import cores
 
@@ -28,7 +32,7 @@ CHUNK = 2048
 # Arrays of a forest: of trees, of nodes, of leaves.
 PER_TREE = ("roots", "output")
 PER_NODE = ("feature", "threshold", "left", "right", "missing_left", "category")
-ARRAYS = (*PER_TREE, *PER_NODE, "sets", "values", "base")
+ARRAYS = (*PER_TREE, *PER_NODE, "sets", "values", "base", "slopes")
 
 
 class Split(NamedTuple):
@@ -52,7 +56,7 @@ Reader = Callable[[Any], float | Split]
 
 @dataclass(frozen=True)
 class Forest:
-    r"""The sum of trees, by output, and probabilities made of it.
+    r"""The sum of trees and a linear function, by output, and probabilities made of it.
 
     Parameters
     ----------
@@ -70,6 +74,8 @@ class Forest:
     base : ndarray of shape (n_outputs,)
         What every row begins with: one output s for two classes, whose second one has the
         probability :math:`\sigma(s)`, else one for each class, of which a softmax is taken.
+    slopes : ndarray of shape (n_outputs, n_features) or (n_outputs, 0)
+        What a unit of each column adds; no columns of trees alone.
     """
 
     roots: NDArray[np.int64]
@@ -83,6 +89,7 @@ class Forest:
     sets: NDArray[np.bool_]
     values: FloatArray
     base: FloatArray
+    slopes: FloatArray
 
     @property
     def n_classes(self) -> int:
@@ -90,8 +97,14 @@ class Forest:
         return max(len(self.base), 2)
 
     def raw(self, X: FloatArray) -> FloatArray:
-        """Sum of the leaves of each row, shape (n_samples, n_outputs)."""
+        """Sum of the leaves and slopes of each row, shape (n_samples, n_outputs)."""
         out = np.tile(self.base, (len(X), 1))
+        if self.slopes.size:
+            X = np.asarray(X, dtype=np.float64)
+            gaps = np.flatnonzero(~np.isfinite(X).all(axis=0))
+            if len(gaps):
+                raise InputError("inputs_not_finite", column=int(gaps[0]))
+            out += X @ self.slopes.T
         starts = range(0, len(X), CHUNK)
         walk = self._walk
         if can_compile(len(X), LIMITS):
@@ -169,6 +182,7 @@ def _grow(trees: Sequence[tuple[int, Any, Reader]], base: Any) -> Forest:
         sets=table.reshape(len(sets), width),
         values=np.array(values, dtype=np.float64),
         base=np.array(base, dtype=np.float64).ravel(),
+        slopes=np.empty((np.size(base), 0)),
     )
 
 
@@ -186,13 +200,32 @@ def family_of(booster: Any) -> str:
 
 
 def forest_of(model: Any, n_categories: int = 0) -> Forest | None:
-    """Give the trees of a fitted model as arrays; None where they cannot be read.
+    """Give a fitted model's trees or weights as arrays; None where they cannot be read.
 
     Columns of categories hold their numbers, from 0 to below ``n_categories``.
     """
+    if isinstance(model, Pipeline | LogisticRegression):
+        return _of_weights(model)
     kind = type(model)
     reader = READERS.get((kind.__name__, kind.__module__.split(".")[0]))
     return None if reader is None else reader(model, n_categories)
+
+
+def _of_weights(model: Any) -> Forest | None:
+    """Read a logistic regression, after a standardisation or as it is."""
+    *before, last = [s for _, s in model.steps] if isinstance(model, Pipeline) else [model]
+    kinds = [type(step) for step in (*before, last)]
+    if kinds not in ([LogisticRegression], [StandardScaler, LogisticRegression]):
+        return None
+    one_by_one = last.solver == "liblinear" and len(last.classes_) > 2
+    if one_by_one or getattr(last, "multi_class", None) in ("ovr", "multinomial"):
+        return None  # another function of the scores
+    slopes = np.array(last.coef_, dtype=np.float64)
+    base = last.intercept_ * np.ones(len(slopes))  # one 0 for all without an intercept
+    for scaler in before:
+        slopes /= 1.0 if scaler.scale_ is None else scaler.scale_
+        base -= slopes @ (scaler.mean_ if scaler.with_mean else np.zeros(slopes.shape[1]))
+    return replace(_grow([], base), slopes=slopes)
 
 
 def _of_scikit_learn(model: Any, n_categories: int) -> Forest | None:

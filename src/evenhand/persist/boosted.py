@@ -55,7 +55,7 @@ def boosted_state(
     for name in ARRAYS:
         parts = [getattr(forest, name).ravel() for forest in forests]
         arrays[f"trees.{name}"] = np.concatenate(parts) if parts else np.empty(0)
-    arrays["trees.sizes"] = np.array([_sizes(f) for f in forests], dtype=np.int64).reshape(-1, 6)
+    arrays["trees.sizes"] = np.array([_sizes(f) for f in forests], dtype=np.int64).reshape(-1, 7)
     arrays |= {f"scaler.{name}": getattr(columns.scaler, f"{name}_") for name in ("mean", "scale")}
     state = {
         "params": {name: params[name] for name in OWN},
@@ -85,7 +85,7 @@ def boosted_state(
 
 def _sizes(forest: Forest) -> list[int]:
     sizes = (forest.roots, forest.feature, forest.values, forest.base)
-    return [*map(len, sizes), *forest.sets.shape]
+    return [*map(len, sizes), *forest.sets.shape, forest.slopes.shape[1]]
 
 
 def boosted_from(
@@ -205,15 +205,20 @@ def _inputs_from(
 def _estimates_from(models: Any, arrays: Arrays, n_inputs: int) -> list[Estimate]:
     """Cut the arrays into forests; a model of one value has none."""
     sizes = arrays["trees.sizes"]
-    check_array("trees.sizes", sizes, (len(sizes), 6))
+    old = "trees.slopes" not in arrays  # a file from before linear models were read
+    check_array("trees.sizes", sizes, (len(sizes), 6 if old else 7))
+    if old:
+        arrays["trees.slopes"] = np.empty(0)
+        sizes = np.pad(sizes, ((0, 0), (0, 1)))
     check_index("trees.sizes", sizes, 0, 1 << 31)
-    n_trees, n_nodes, n_leaves, n_base, n_sets, width = sizes.T.tolist()
+    n_trees, n_nodes, n_leaves, n_base, n_sets, width, n_slopes = sizes.T.tolist()
     lengths = {
         **dict.fromkeys(PER_TREE, n_trees),
         **dict.fromkeys(PER_NODE, n_nodes),
         "values": n_leaves,
         "base": n_base,
         "sets": [rows * wide for rows, wide in zip(n_sets, width, strict=True)],
+        "slopes": [rows * wide for rows, wide in zip(n_base, n_slopes, strict=True)],
     }
     parts = {}
     for name in ARRAYS:
@@ -233,6 +238,8 @@ def _estimates_from(models: Any, arrays: Arrays, n_inputs: int) -> list[Estimate
             refuse(number >= len(sizes), "bad_trees", what="models")
             own = {name: parts[name][number] for name in ARRAYS}
             own["sets"] = own["sets"].reshape(n_sets[number], width[number])
+            refuse(n_slopes[number] not in (0, n_inputs), "bad_trees", what="slopes")
+            own["slopes"] = own["slopes"].reshape(n_base[number], n_slopes[number])
             estimate.forest = Forest(**own)
             _check_forest(estimate.forest, len(seen), n_inputs)
             number += 1
@@ -248,7 +255,7 @@ def _check_forest(forest: Forest, n_classes: int, n_inputs: int) -> None:
         refuse(getattr(forest, name).dtype != np.bool_, "other_dtype", name=f"trees.{name}")
     for name in (*PER_TREE, "feature", "left", "right", "category"):
         refuse(getattr(forest, name).dtype != np.int64, "other_dtype", name=f"trees.{name}")
-    for name in ("threshold", "values", "base"):
+    for name in ("threshold", "values", "base", "slopes"):
         refuse(getattr(forest, name).dtype != np.float64, "other_dtype", name=f"trees.{name}")
     refuse(n_outputs != (n_classes if n_classes > 2 else 1), "bad_trees", what="outputs")
     check_index("trees.output", forest.output, 0, n_outputs)
@@ -262,5 +269,5 @@ def _check_forest(forest: Forest, n_classes: int, n_inputs: int) -> None:
         # What comes after a node can never lead back to it.
         refuse(((below >= 0) & (below <= own)).any(), "bad_trees", what="order of nodes")
     refuse(np.isnan(forest.threshold).any(), "not_finite", name="trees.threshold")
-    for name in ("values", "base"):
-        check_array(f"trees.{name}", getattr(forest, name), (len(getattr(forest, name)),))
+    for name in ("values", "base", "slopes"):
+        check_array(f"trees.{name}", getattr(forest, name), getattr(forest, name).shape)
