@@ -15,9 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evenhand._sklearn import boosted_trees
 from evenhand.core.errors import InputError
@@ -195,8 +192,12 @@ def _until_none_is_new(start: int, nodes: list[Any]) -> Iterator[int]:
 
 def family_of(booster: Any) -> str:
     """Name of the library's class if its trees can be read, else an empty text."""
-    kind = type(booster)
-    return kind.__name__ if (kind.__name__, kind.__module__.split(".")[0]) in READERS else ""
+    return _kind(booster)[0] if _kind(booster) in READERS else ""
+
+
+def _kind(model: Any) -> tuple[str, str]:
+    """Give the names of a model's class and library."""
+    return type(model).__name__, type(model).__module__.split(".")[0]
 
 
 def forest_of(model: Any, n_categories: int = 0) -> Forest | None:
@@ -204,19 +205,16 @@ def forest_of(model: Any, n_categories: int = 0) -> Forest | None:
 
     Columns of categories hold their numbers, from 0 to below ``n_categories``.
     """
-    if isinstance(model, Pipeline | LogisticRegression):
-        return _of_weights(model)
-    kind = type(model)
-    reader = READERS.get((kind.__name__, kind.__module__.split(".")[0]))
+    steps = [model] if not hasattr(model, "steps") else [step for _, step in model.steps]
+    if [_kind(step) for step in steps] in LINEAR:
+        return _of_weights(steps)
+    reader = READERS.get(_kind(model))
     return None if reader is None else reader(model, n_categories)
 
 
-def _of_weights(model: Any) -> Forest | None:
+def _of_weights(steps: Sequence[Any]) -> Forest | None:
     """Read a logistic regression, after a standardisation or as it is."""
-    *before, last = [s for _, s in model.steps] if isinstance(model, Pipeline) else [model]
-    kinds = [type(step) for step in (*before, last)]
-    if kinds not in ([LogisticRegression], [StandardScaler, LogisticRegression]):
-        return None
+    *before, last = steps
     one_by_one = last.solver == "liblinear" and len(last.classes_) > 2
     if one_by_one or getattr(last, "multi_class", None) in ("ovr", "multinomial"):
         return None  # another function of the scores
@@ -345,6 +343,9 @@ def _below(threshold: float) -> float:
     return float(middle if goes_down else np.nextafter(middle, -np.inf))
 
 
+_LOGISTIC = ("LogisticRegression", "sklearn")
+LINEAR = ([_LOGISTIC], [("StandardScaler", "sklearn"), _LOGISTIC])
+"""Steps of models whose weights are read."""
 READERS: dict[tuple[str, str], Callable[[Any, int], Forest | None]] = {
     ("HistGradientBoostingClassifier", "sklearn"): _of_scikit_learn,
     ("LGBMClassifier", "lightgbm"): _of_lightgbm,
