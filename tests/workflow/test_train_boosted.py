@@ -56,7 +56,7 @@ def test_file_page_and_card(saved, tmp_path):
     assert "the probability can be lower: a new row is answered by the mean" in page
     summary = summarise(again)
     assert f"The saved model came from {SOURCE_WORDS[summary['saved']['source']]}." in page
-    assert "the most accurate score of the same boosted columns" in page
+    assert "the most accurate score of the same estimates" in page
     assert "plain logistic regression" not in page
     assert "HistGradientBoostingClassifier" in summary_html(again.model)
     moved = summarise(type(again)(again.model.at(0.7), again.facts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
 
@@ -19,6 +20,16 @@ STYLE = (
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;display:inline-flex;gap:20px;"
     "align-items:center;flex-wrap:wrap;border:1px solid #8886;border-radius:8px;padding:12px 16px"
 )
+
+
+def kind_in(words: str) -> str:
+    """Give the class of a booster in the words of its ``repr``, of a pipeline that of its end.
+
+    >>> kind_in("Pipeline(steps=[('a', StandardScaler()), ('b', LogisticRegression(C=2))])")
+    'LogisticRegression'
+    """
+    name = words.partition("(")[0]
+    return re.findall(r"([A-Z]\w*)\(", words)[-1] if name == "Pipeline" else name
 
 
 def group_use(estimator: Any) -> str:
@@ -159,7 +170,7 @@ def summary_html(estimator: Any) -> str:
     shown = target.text(model.rate_) if known else "unknown"
     scale = " on the scale of the strictest target" if len(targets) > 1 else ""
     labels, objective = inner.fitted_.favourable, inner.fitted_.objective
-    made = ("boosted trees", getattr(model, "booster_", "").partition("(")[0])
+    made = ("estimates by", kind_in(getattr(model, "booster_", "")))
     if hasattr(model, "scores_"):
         made = ("adjusted", model.scores_)
     # A number that is not named is a ratio.

@@ -20,8 +20,8 @@ def plain_name(summary: dict[str, Any]) -> str:
 
 def optimum_name(summary: dict[str, Any]) -> str:
     """Name what the fit begins with: the most accurate score of its columns."""
-    boosted = "the most accurate score of the same boosted columns"
-    return boosted if summary.get("boosted") else "plain logistic regression"
+    estimates = "the most accurate score of the same estimates"
+    return estimates if summary.get("boosted") else "plain logistic regression"
 
 
 def fixed(x: float, digits: int) -> str:

@@ -14,7 +14,7 @@ from evenhand.core.rates import Partition, Rate, WorstRate
 from evenhand.core.targets import READ, Target
 from evenhand.models.adjusted import FairAdjusted
 from evenhand.models.boosted import FairBoostedClassifier
-from evenhand.models.card import group_use
+from evenhand.models.card import group_use, kind_in
 from evenhand.models.classifier import FairClassifier
 from evenhand.models.training import many_columns
 from evenhand.persist.model_file import SavedModel
@@ -426,7 +426,7 @@ def _boosted(
     """Say which booster was used, and how much each column moves the model's estimates."""
     order = sorted(facts["matters"], key=lambda m: -m["label"] - m["group"])
     return {
-        "booster": model.booster_.partition("(")[0],
+        "booster": kind_in(model.booster_),
         "guessed": not model.maker_.aware,  # whether there are models of the group
         "part": titles[facts["matters_part"]],
         "rows": facts["matters_rows"],

@@ -25,7 +25,7 @@ SOURCE_WORDS = {
     "optimum": "the fit that looks at accuracy alone, with a cut of its own",
     "solver": "the steps against the adversary",
     "discriminants": "the directions between predicting the label and predicting the group",
-    "rules": "the rules that would be optimal if the boosted estimates were right",
+    "rules": "the rules that would be optimal if the estimates were right",
     "rates": "the directions that weigh the differences between the rates",
 }
 
