@@ -673,6 +673,27 @@ def test_what_no_rule_can_reach_is_not_judged():
     assert "higher at 8 more, but no more accurate" in judge(higher, "e", ours).measured(PRINTED)
 
 
+def test_ours_and_the_rivals_answers_of_one_kind_are_treated_alike():
+    fairer = EXPERIMENTS["rivals"].claims[0]
+    higher = EXPERIMENTS["discovery_full"].claims[0]
+
+    def found(claim, **own):
+        values = {"ours": 0.8, "rival": 0.8, "ours_alike": 0.0, "rival_alike": 0.0} | own
+        ours = curve(0.8, values["ours"]) | {"constant": values["ours_alike"]}
+        peer = curve(0.8, values["rival"]) | {"constant": values["rival_alike"], "positives": 0.3}
+        both = with_peers(ours, dict.fromkeys(("Zafar", "Zhang", "Celis"), peer))
+        return judge(claim, "e", both)
+
+    for claim in (fairer, higher):
+        assert "†" not in found(claim).measured(PRINTED)
+        for who in ("ours_alike", "rival_alike"):
+            assert "†" in found(claim, **{who: 1.0}).measured(PRINTED)
+        # without a rate: as if it were 0
+        assert found(claim, ours=np.nan).verdict == FAILS
+        assert found(claim, rival=np.nan).verdict == "holds"
+        assert found(claim, rival=np.nan, rival_alike=1.0).measured(PRINTED).count("†") == 0
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("rivals", "loss of acc"), ("rivals", "The accuracy is"), ("discovery_full", "Its accuracy")],

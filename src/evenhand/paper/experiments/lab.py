@@ -314,10 +314,12 @@ def choose(measured: pd.DataFrame, tau: float) -> int:
 
 def measure_chosen(
     W: FloatArray, data: Split, tau: float, notion: AnyNotion | None = None
-) -> dict[str, float]:
-    """Measure on the test rows what τ chooses on the training rows."""
-    i = choose(measure_iterates(W, part_of(data), notion), tau)
-    return measure_last(W[: i + 1], part_of(data, "test"), notion)
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Measure on the training and the test rows what τ chooses on the former."""
+    training = measure_iterates(W, part_of(data), notion)
+    i = choose(training, tau)
+    tested = measure_last(W[: i + 1], part_of(data, "test"), notion)
+    return training.astype(float).iloc[i].to_dict(), tested
 
 
 def measure_last(W: FloatArray, part: Part, notion: AnyNotion | None = None) -> dict[str, float]:

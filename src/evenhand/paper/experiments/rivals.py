@@ -73,30 +73,27 @@ def run(
     these and those of :func:`_searched`.
     """
     data, notion = lab.split(rho, seed, inputs, scheme), find_notion(notion_name)
-    train, test = lab.part_of(data), lab.part_of(data, "test")
-    discovery = notion_name == "false_discovery"
+    train, discovery = lab.part_of(data), notion_name == "false_discovery"
     rows: Rows = []
     rules: Rows = []
     for setting in lab.settings(*(("discovery_start", "mu") if discovery else ("start",))):
         own = {"start": setting.get("discovery_start", ALL), "mu": "10"} | setting
         losses = lab.problem(train, setting, mu=float(own["mu"]), notion=notion)
         W = lab.iterates(losses, own, "AGD modified", seed=seed)
-        W = W[: lab.choose(lab.measure_iterates(W, train, notion), TAU) + 1]
-        rules.append(lab.measure_last(W, train, notion))
-        measured = lab.measure_last(W, test, notion)
+        training, measured = lab.measure_chosen(W, data, TAU, notion)
+        rules.append(training | {"tested": measured["rate"]})
         rows.append({**setting, "rival": ALL, "name": OURS, "error": "none", **measured})
     for peer, form, estimator in _peers(notion_name, seed):
         row = {"reading": ALL, "ridge": ALL, "rival": form, "name": peer, "error": "none"}
         training, measured = _fitted(estimator, data, notion)
-        rules.append(training)
+        rules.append(training | {"tested": measured["rate"]})
         rows.append(row | measured)
     share = float(np.mean(data.y_test))
     facts = {"majority": max(share, 1 - share), "bound": _BOUNDS[scheme](rho, seed, inputs)}
     if discovery:
-        found = [rule | {"tested": row["rate"]} for rule, row in zip(rules, rows, strict=True)]
-        every = pd.DataFrame([*found, *_searched(data, inputs, notion)])
+        every = pd.DataFrame(rules + _searched(data, inputs, notion)).fillna({"tested": 0.0})
         every = every.astype({"accuracy": float, "rate": float, "eligible": bool})
-        facts["reached"] = every["tested"].iloc[lab.choose(every, TAU)]
+        facts["reached"] = float(every["tested"].iloc[lab.choose(every, TAU)])
     return [row | facts for row in rows]
 
 
@@ -312,12 +309,12 @@ def _high_ratio(table: pd.DataFrame) -> Finding:
     high = (rate >= 0.8) & (bound >= 0.8)
     open_ = ~high & (reached < 0.8)
     text = f"{high.sum()} of {len(high)} ρ{dagger(means(table, 'rho', name=OURS))}"
+    limits = bound.map(lambda b: f"at most {b:.2f}, " * (b < 0.8))
+    shown = pd.Series(
+        {rho: f"{rho:g} ({limits[rho]}reached {r:.2f})" for rho, r in reached.items()}
+    )
     for what, which in (("low", ~high & ~open_), ("open", open_)):
-        found = ", ".join(
-            f"{rho:g} (" + f"at most {b:.2f}, " * (b < 0.8) + f"reached {r:.2f})"
-            for rho, b, r in zip(rate.index[which], bound[which], reached[which], strict=True)
-        )
-        text += f"; {what} at ρ = {found}" if found else ""
+        text += f"; {what} at ρ = {', '.join(shown[which])}" * bool(which.any())
     half = len(high) / 2
     holds = True if high.sum() > half else (None if (high | open_).sum() > half else False)
     return Finding(text, holds, OPEN)

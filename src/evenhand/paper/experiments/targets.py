@@ -76,26 +76,25 @@ def _rises(table: pd.DataFrame) -> Finding:
     curves = {rho: means(table, "tau", rho=rho)["rate"] for rho in sorted(set(table["rho"]))}
     drops = {rho: float(curve.diff().min()) for rho, curve in curves.items()}
     worst, top = min(drops, key=drops.__getitem__), TAUS[-1]
-    text = f"largest drop {max(0.0, -drops[worst]):.3f} (ρ = {worst:g})"
     rows = table.fillna({"rate": 0.0, "training": 0.0})
     rates, training = (
         rows.pivot_table(index=["rho", "tau"], columns="seed", values=what)
         for what in ("rate", "training")
     )
     last = rates.xs(top, level="tau").reindex(rates.index, level="rho")
-    # what is as fair on the training data as the highest τ asks for cannot be asked for more
     rises = (last - rates).drop(top, level="tau")
-    asked = rises.where(training < top)
-    text += f", {int(rises.count().sum() - asked.count().sum())} of {rises.count().sum()} runs fair"
-    asked = asked.dropna(how="all")
+    # a run that has the highest τ already is not asked for more; no rise at all is none
+    asked = rises.mask(training >= top).dropna(how="all") - 1e-9
+    text = (
+        f"largest drop {max(0.0, -drops[worst]):.3f} (ρ = {worst:g}), "
+        f"{rises.size - asked.count().sum()} of {rises.size} runs fair already"
+    )
+    falls = drops[worst] < -0.01
     if asked.empty:
-        return Finding(text, False if drops[worst] < -0.01 else None, OPEN)
-    # no rise at all is none
-    margins = asked - 1e-9
-    rho, tau = case = deciding(margins)
-    text += f" already, least rise of the others {with_spread(margins, case)}"
-    rising = False if drops[worst] < -0.01 else against_spread(margins)
-    return Finding(f"{text} (ρ = {rho:g}, from τ = {tau:g})", rising, UNDECIDED)
+        return Finding(text, False if falls else None, OPEN)
+    rho, tau = deciding(asked)
+    text += f", least rise of the others {with_spread(asked)} (ρ = {rho:g}, from τ = {tau:g})"
+    return Finding(text, False if falls else against_spread(asked), UNDECIDED)
 
 
 def _perfect(table: pd.DataFrame) -> Finding:

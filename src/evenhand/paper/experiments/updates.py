@@ -37,7 +37,7 @@ def run(rho: float, seed: int, encoding: str) -> Rows:
     for row, W in lab.runs(train, ("AGD modified", "AGD normal"), *choices, seed=seed):
         rows.append({**row, **lab.measure_last(W, test)})
         if row["name"] == "AGD modified":
-            tested = lab.measure_chosen(W, data, 0.8)
+            _, tested = lab.measure_chosen(W, data, 0.8)
             rows.append(row | {"name": "AGD modified, τ = 0.8"} | tested)
     return rows
 
