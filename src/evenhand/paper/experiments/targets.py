@@ -92,8 +92,9 @@ def _rises(table: pd.DataFrame) -> Finding:
     falls = drops[worst] < -0.01
     if asked.empty:
         return Finding(text, False if falls else None, OPEN)
-    rho, tau = deciding(asked)
-    text += f", least rise of the others {with_spread(asked)} (ρ = {rho:g}, from τ = {tau:g})"
+    rho, tau = case = deciding(asked)
+    least = with_spread(asked + 1e-9, case)
+    text += f", least rise of the others {least} (ρ = {rho:g}, from τ = {tau:g})"
     return Finding(text, False if falls else against_spread(asked), UNDECIDED)
 
 
