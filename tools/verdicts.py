@@ -54,7 +54,7 @@ CRITERIA = {
         "answer"
     ),
     "The false discovery ratio is high in": (
-        "a low ratio counts only where a rule without the group is shown to have a high one"
+        "a low ratio counts only where a rule of the inputs alone is shown to have a high one"
     ),
     "Its accuracy is comparable": "both readings start from the optimum with the same μ",
     "Zhang": "the rivals as shipped are the centre",

@@ -98,7 +98,7 @@ def run(
 
 
 def _searched(data: Split, inputs: str, notion: AnyNotion) -> Rows:
-    """Search rules that do not know the group, linear in the inputs; ``tested`` is the test ratio.
+    """Search rules that are linear in the inputs and see nothing else; ``tested``: the test ratio.
 
     A row for each direction, every 5 degrees, between the score of :func:`lab.likely` and a
     logistic model's log-odds of the group, given the inputs, with the cut that τ chooses.
