@@ -41,9 +41,12 @@ class Choice(NamedTuple):
 CHOICES: dict[str, Choice] = {
     "ridge": Choice("the ridge", ("1/N", "1"), (PRINTED,)),
     "start": Choice("the start", ("zero", "N(0, 0.1²)", "N(0, 1)", "optimum")),
+    "discovery_start": Choice("the start", ("optimum", "zero")),
+    "mu": Choice("μ", ("10", "1")),
     "alpha": Choice("α", ("0.1/√t", "1/√t")),
     "step": Choice("AGD's step", ("1/(α_t L₁L₂√t)", "1/(α L₁L₂√t)", "η"), (PRINTED,)),
     "rival": Choice("the rival", ("as shipped", "as here")),
+    "counting": Choice("which rivals count", ("(all)", "(those about as fair)")),
     "encoding": Choice("the encoding", ("full", "Zafar's")),
     "size": Choice("the sample size", ("1,000", "20,000")),
     "objective": Choice(
@@ -68,7 +71,10 @@ class Variant(NamedTuple):
         return f"{CHOICES[self.choice].phrase.removeprefix('the ')} {self.value}"
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Give its rows of a table: a choice that has no column there plays no role."""
+        """Give its rows of a table: a choice that has no column there is left to the test.
+
+        The test finds it in a column of that name.
+        """
         wanted = {"reading": self.reading} | {name: c.values[0] for name, c in CHOICES.items()}
         if self.choice:
             wanted[self.choice] = self.value
@@ -78,7 +84,7 @@ class Variant(NamedTuple):
                 keep &= table[column].fillna(ALL).isin([value, ALL])
         if not keep.any():
             raise RuntimeError(f"the table has no rows for {self}")
-        return table[keep]
+        return table[keep].assign(**{name: wanted[name] for name in CHOICES if name not in table})
 
 
 class Finding(NamedTuple):

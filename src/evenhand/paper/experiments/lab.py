@@ -262,16 +262,34 @@ def measure(part: Part, positive: Any, notion: AnyNotion | None = None) -> pd.Da
     The ratio is NaN where it is undefined. ``constant`` says whether a group has fewer than 1% or
     more than 99% of predicted positives.
     """
+    cell = _cells(part)
+    return _measured(cell, np.asarray(positive, dtype=float) @ cell, notion)
+
+
+def measure_cuts(part: Part, scores: FloatArray, notion: AnyNotion | None = None) -> pd.DataFrame:
+    """:func:`measure` every cut between two scores; ``cut`` is in the middle of them."""
+    order, cell = np.argsort(-scores, kind="stable"), _cells(part)
+    ordered = scores[order]
+    gaps = np.flatnonzero(np.diff(ordered) < -1e-9)
+    hits = cell[order].cumsum(axis=0)[gaps]
+    return _measured(cell, hits, notion).assign(cut=(ordered[gaps] + ordered[gaps + 1]) / 2)
+
+
+def _cells(part: Part) -> FloatArray:
+    """Group and label of each row, as one of four columns."""
+    return np.eye(4)[part.z * 2 + np.asarray(part.y)]
+
+
+def _measured(cell: FloatArray, hits: FloatArray, notion: AnyNotion | None) -> pd.DataFrame:
+    """Measure classifiers by how many of each column they call positive."""
     parity = find_notion("statistical_parity")
     notion = notion or parity
-    cell = np.eye(4)[part.z * 2 + np.asarray(part.y)]
-    hits = np.asarray(positive, dtype=float) @ cell
     counts = np.stack([cell.sum(axis=0) - hits, hits], axis=-1).reshape(-1, 2, 2, 2)
     return pd.DataFrame(
         {
             "accuracy": overall_accuracy(counts),
             "rate": notion.rate.ratio(counts),
-            "positives": counts[..., 1].sum(axis=(1, 2)) / len(part.y),
+            "positives": counts[..., 1].sum(axis=(1, 2)) / len(cell),
             "constant": 1.0 - parity.eligible(counts, CONSTANT_SHARE),
             "eligible": notion.eligible(counts, CONSTANT_SHARE),
         }
@@ -296,10 +314,12 @@ def choose(measured: pd.DataFrame, tau: float) -> int:
 
 def measure_chosen(
     W: FloatArray, data: Split, tau: float, notion: AnyNotion | None = None
-) -> dict[str, float]:
-    """Measure on the test rows what τ chooses on the training rows."""
-    i = choose(measure_iterates(W, part_of(data), notion), tau)
-    return measure_last(W[: i + 1], part_of(data, "test"), notion)
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Measure on the training and the test rows what τ chooses on the former."""
+    training = measure_iterates(W, part_of(data), notion)
+    i = choose(training, tau)
+    tested = measure_last(W[: i + 1], part_of(data, "test"), notion)
+    return training.astype(float).iloc[i].to_dict(), tested
 
 
 def measure_last(W: FloatArray, part: Part, notion: AnyNotion | None = None) -> dict[str, float]:
