@@ -1,11 +1,11 @@
 """A cut for each group: the best ones for every target of the groups' rates."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import maximum_filter1d
 
 from evenhand.core.arrays import FloatArray
 from evenhand.core.rates import Rate
@@ -15,12 +15,17 @@ from evenhand.frontier.cuts import FEW_CUTS, one_cut
 __all__ = ["group_cuts", "score_curves"]
 
 # Width of the bins of log rates, and the least rate that has a bin of its own.
-RATE_STEP, LEAST_RATE = 0.002, 1e-5
-# The best group cuts are sought for this many ratios of rates, from 1 to the least.
-N_RATIOS, LEAST_RATIO = 60, 0.2
+RATE_STEP, LEAST_RATE = 0.0005, 1e-5
+# The best group cuts are sought for about this many ratios of rates, from 1 to the least.
+N_RATIOS, LEAST_RATIO = 300, 0.2
 
 # The same of rates themselves, for differences: width of the bins, differences and the largest.
-DIFFERENCE_STEP, N_DIFFERENCES, MOST_APART = 0.001, 60, 0.5
+DIFFERENCE_STEP, N_DIFFERENCES, MOST_APART = 0.00025, 300, 0.5
+
+# For one rate the best are sought at about this many levels of the highest rate, each by itself:
+# where more rows are favoured, the rate is surer. Of several rates at once, which are sought in
+# combination, so many times fewer targets of each are enough.
+N_LEVELS, FEWER = 100, 5
 
 # Where several rates count: width of the bins of values, of ratios or others, and of log levels.
 RATIO_STEP, SHORTFALL_STEP, LEVEL_STEP = 0.01, 0.0025, 0.1
@@ -47,9 +52,9 @@ def group_cuts(
 
     For a ratio τ and a highest rate h every group takes, by itself, the most accurate of its cuts
     whose rate is in :math:`[\tau h, h]`, and in :math:`[h - \epsilon, h]` for a difference ε; of
-    all h the best is kept. One sort of each group's scores
-    gives its cuts, and running maxima over its rates, sorted into bins, give all h at once. Where
-    several rates count, cuts of the groups are also tried in combination.
+    all h about one level the best is kept. One sort of each group's scores gives its cuts, and
+    running maxima over its rates, sorted into bins, give all h at once. Where several rates count,
+    the best of all h is kept, and cuts of the groups are also tried in combination.
 
     Parameters
     ----------
@@ -83,7 +88,7 @@ def group_cuts(
         right = other * counts[:, 0, 0, 0] + favourable * counts[:, 0, 1, 1]
         curves.append(_Curve(cut[good], counts, right))
     pairs = list(zip(target.rate.components, target.kinds, strict=True))
-    chosen = [_windows(curves, rate, kind) for rate, kind in pairs]
+    chosen = [_windows(curves, rate, kind, len(pairs) == 1) for rate, kind in pairs]
     if len(pairs) > 1:
         chosen.append(_merged(curves, target))
     picked = np.unique(np.concatenate(chosen), axis=0)
@@ -137,8 +142,11 @@ def _rate_bins(value: FloatArray) -> NDArray[np.intp]:
     return ((1 - value) / DIFFERENCE_STEP).astype(np.intp)
 
 
-def _windows(curves: Sequence[_Curve], rate: Rate, kind: str) -> NDArray[np.intp]:
-    """For each of many targets, the cut of each group in the best window of that width."""
+def _windows(curves: Sequence[_Curve], rate: Rate, kind: str, by_level: bool) -> NDArray[np.intp]:
+    """For each of many targets, the cut of each group in the best window of that width.
+
+    ``by_level``: in the best one at each of many levels.
+    """
     of_ratios = kind == "ratio"
     bins_of = _log_bins if of_ratios else _rate_bins
     n_bins = int(bins_of(np.zeros(1))[0]) + 1
@@ -153,20 +161,27 @@ def _windows(curves: Sequence[_Curve], rate: Rate, kind: str) -> NDArray[np.intp
         which[j, bins[order]] = defined[order]
     picked = []
     widest = -np.log(LEAST_RATIO) / RATE_STEP if of_ratios else MOST_APART / DIFFERENCE_STEP
-    n_widths = N_RATIOS if of_ratios else N_DIFFERENCES
-    widths = np.unique(np.geomspace(1, widest, n_widths).astype(int))
-    for width in widths.tolist():
-        # The maximum over bins h, ..., h + width - 1.
-        filtered = maximum_filter1d(
-            best, width, axis=1, mode="constant", cval=-np.inf, origin=-(width // 2)
-        )
-        total = filtered.sum(axis=0)
-        h = int(np.argmax(total))
-        if np.isfinite(total[h]):
-            inside = best[:, h : h + width]
-            at = h + inside.argmax(axis=1)
-            picked.append(which[np.arange(len(curves)), at])
-    return np.array(picked, dtype=np.intp).reshape(-1, len(curves))
+    n_widths = (N_RATIOS if of_ratios else N_DIFFERENCES) // (1 if by_level else FEWER)
+    own = np.arange(len(curves))[:, None]
+    # The maximum over the bins h, ..., h + power - 1, and where it is.
+    reach, power, place = best, 1, np.broadcast_to(np.arange(n_bins), best.shape)
+    for width in np.unique(np.geomspace(1, widest, n_widths).astype(int)).tolist():
+        while 2 * power <= width:
+            first = reach[:, :-power] >= reach[:, power:]
+            reach = np.where(first, reach[:, :-power], reach[:, power:])
+            place = np.where(first, place[:, :-power], place[:, power:])
+            power *= 2
+        # Two of these windows cover one of the width.
+        ends = slice(n_bins - width + 1), slice(width - power, None)
+        total = np.maximum(reach[:, ends[0]], reach[:, ends[1]]).sum(axis=0)
+        starts = np.arange(0, len(total), len(total) if not by_level else n_bins // N_LEVELS)
+        h = np.array([s + total[s:e].argmax() for s, e in pairwise([*starts, len(total)])])
+        h = h[np.isfinite(total[h])]
+        pair = np.stack([h, h + width - power])
+        side = reach[:, pair].argmax(axis=1)
+        at = np.take_along_axis(place[:, pair], side[:, None], axis=1)[:, 0]
+        picked.append(which[own, at].T)
+    return np.concatenate(picked)
 
 
 def _merged(curves: Sequence[_Curve], target: Target) -> NDArray[np.intp]:

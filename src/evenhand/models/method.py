@@ -76,8 +76,9 @@ class Method(ChecksParameters, BaseEstimator):
     candidates : {"pooled", "solver"}, default="pooled"
         Where the frontier's points come from: ``"solver"`` has the solver's iterates alone, the
         paper's method; ``"pooled"`` adds other directions found on the same rows
-        (:mod:`evenhand.core.directions`): of two labels, where ``init`` seeks the optimum, and
-        unless each group has a cut of its own.
+        (:mod:`evenhand.core.directions`), of two labels and where ``init`` seeks the optimum. Where
+        each group has a cut of its own and one rate is asked for, that optimum is the only score
+        then, and no solver runs; of several rates the solver's iterates join it.
         ``point_.source`` says where a point came from.
     min_share : float, default=0.01
         A point counts only if every group has between this share and 1 − this share of predicted

@@ -164,10 +164,9 @@ class Settings:
 
     @property
     def pools(self) -> bool:
-        """Whether other candidates join the solver's; with cuts by group its own are enough."""
+        """Whether other candidates than the solver's iterates may be what the frontier is of."""
         method = self.method
-        wanted = method.candidates == "pooled" and not (method.plain or self.group_cuts)
-        return wanted and "optimum" in LEGS[method.init]
+        return method.candidates == "pooled" and not method.plain and "optimum" in LEGS[method.init]
 
     @property
     def delta_asked(self) -> float | None:

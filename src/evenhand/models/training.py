@@ -428,9 +428,14 @@ def _explore(oracle: Oracle, settings: Settings, rows: CodedRows, targets: Seque
 def _run(oracle: Oracle, settings: Settings) -> Run:
     """Run the legs; their frontier is still to be swept."""
     method, trajectory = settings.method, Trajectory(oracle.notion.rate, oracle.n_groups)
-    legs, n_iter, interrupted = LEGS[method.init], 0, False
+    starts, n_iter, interrupted = {"zero": np.zeros(oracle.n_weights)}, 0, False
     trouble: InputWarning | None = None
-    starts = {"zero": np.zeros(oracle.n_weights)}
+    # Where the group is known, what an answer is worth and what it does to a rate both follow from
+    # P(label | x): for one rate, cuts of the optimum are enough, and of more directions chance
+    # would choose. Several rates at once may need answers that no cut of one score gives.
+    one_rate = len(oracle.notion.rate.components) == 1
+    enough = settings.pools and settings.group_cuts and method.cut and one_rate
+    legs = () if enough else LEGS[method.init]
     n_kept = min(method.n_iterates, method.max_iter)
     kept = set(np.linspace(1, method.max_iter, n_kept).round().astype(int).tolist())
     try:
@@ -441,7 +446,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 trajectory.add("optimum", iteration, keep=False)
                 show("plain optimum", 0)
 
-            if "optimum" in legs:
+            if "optimum" in LEGS[method.init]:
                 # BLAS would wake its threads for L-BFGS's small matrices, to no one's use.
                 memory = isinstance(oracle.rows, MemoryRows)
                 with cores.without_blas() if memory else nullcontext():
@@ -469,7 +474,7 @@ def _run(oracle: Oracle, settings: Settings) -> Run:
                 trajectory.keep()
                 if t < method.max_iter:
                     trouble = InputWarning("diverged", leg=leg, iteration=t + 1)
-            if settings.pools:
+            if settings.pools and not settings.group_cuts:
                 finer = settings.objective != "accuracy"
                 for source, weights in find_candidates(oracle, starts["optimum"], finer=finer):
                     trajectory.keep(oracle.weights(weights), source)
