@@ -61,7 +61,7 @@ def in_files(frame, folder, n_files=3, group_rows=200):
 @pytest.fixture
 def here(monkeypatch):
     """Dask without a cluster, in chunks of 300 rows, and few iterations, each of which is slow."""
-    monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 20)
+    monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 10)
     monkeypatch.setattr(dask_chunks, "dask_client", lambda address, most: nullcontext())
     monkeypatch.setattr(dask_chunks, "CHUNK_ROWS", 300)
     with dask.config.set(scheduler="synchronous"):

@@ -668,7 +668,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
     rng = np.random.default_rng(0)
     cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', "ü", '"a"b', ' "s,p"']
     ragged = whole = 0
-    for i in range(2000):
+    for i in range(1000):
         k = int(rng.integers(1, 4))
         sizes = np.where(rng.random(12) < 0.97, k, rng.integers(1, 5, 12))
         ends = rng.choice(["\n", "\n", "\r\n", "\n\n"], 12)
@@ -686,7 +686,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
             told = {"file_without_rows": 1, "ragged_row": place}[error.code]
             assert told == (len(expected) if told == 1 else expected), data
             ragged += told != 1
-    assert min(ragged, whole) > 200
+    assert min(ragged, whole) > 100
 
 
 class TestNothingIsLost:
