@@ -16,10 +16,8 @@ from csv import reader as csv_reader
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import in_place
-from typer.testing import CliRunner
+from helpers import COMMAND, in_place, invoke
 
-from evenhand.cli.app import app
 from evenhand.cli.wording import spell
 from evenhand.core.errors import Parameter
 
@@ -256,7 +254,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*args, stdin=None):
-        result = CliRunner().invoke(app, list(args), input=stdin)
+        result = invoke(args, stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), (
             result.exception
         )
@@ -796,11 +794,9 @@ class TestWordsOfOptions:
         assert len(result.stderr.splitlines()) == 1
 
     def test_every_option_is_there(self):
-        from typer.main import get_command
-
         from evenhand.cli.wording import OPTIONS
 
-        commands = get_command(app).commands.values()
+        commands = COMMAND.commands.values()
         there = {option for c in commands for p in c.params for option in p.opts}
         assert set(OPTIONS.values()) <= there
 
