@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import os
 
 # Workers that run beside each other take turns on the cores: threads within each only wait for one
@@ -15,6 +16,13 @@ settings.register_profile(
     "evenhand", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("evenhand")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_garbage():
+    """Look for garbage among what the tests of a file make, not in all modules each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

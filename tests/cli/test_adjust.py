@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import in_place, run, words
+from helpers import in_place, raises, run, words
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
@@ -45,6 +45,19 @@ def loans(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table().to_csv("loans.csv", index=False)
     return tmp_path
+
+
+@pytest.mark.parametrize("name", ["town", "late"])
+def test_text_is_no_score(loans, name):
+    rows = table().assign(late=lambda t: t["town"] == "up")
+    rows.to_csv("loans.csv", index=False)
+    done = run("adjust", "loans.csv", *in_place(ABOUT, ["--scores", name]), "-o", "m.model")
+    values = {"town": "'up', 'mid', 'down'", "late": "'False', 'True'"}[name]
+    said = f"column '{name}' cannot be the scores: none of its values is a number ({values}); "
+    said += "give in --scores the column that has the model's score, a number in every row."
+    assert (done.exit_code, words(done.stderr).strip()) == (1, f"evenhand: {said}")
+    with raises("text_as_scores", column=name, values=values):
+        fair_pipeline("sex", scores=name).fit(rows.dropna(), rows.dropna()["repaid"])
 
 
 @pytest.mark.parametrize("aware", [False, True])

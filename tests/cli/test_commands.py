@@ -407,7 +407,15 @@ class TestTargets:
         assert "the selection rate difference is" in text
         picked = ["-o", str(tmp_path / "p.model"), "--json"]
         summary = json.loads(run("pick", out, "--tau", "0.4", *picked).stdout)
-        assert {"ratio", "accuracy", "loss_c"} <= set(summary["curves"])
+        curves = summary["curves"]
+        assert {"ratio", "shortfall", "accuracy", "loss_c"} <= set(curves)
+        assert "difference" not in curves
+        from evenhand import load_model
+
+        moved = load_model(tmp_path / "p.model").model[-1]
+        run_of = moved.trajectory_.values(moved.target_)
+        np.testing.assert_allclose(curves["shortfall"], run_of)
+        assert (run_of >= 0).all()
         assert summary["verdict"]["population_of"] == "all"
         assert (summary["reached"]["strictest"] is None) or summary["reached"]["strictest"]["worth"]
 

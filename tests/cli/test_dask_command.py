@@ -7,11 +7,9 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-from typer.main import get_command
-from typer.testing import CliRunner
+from helpers import COMMAND, invoke
 
 from evenhand import load_model
-from evenhand.cli.app import app
 from evenhand.core.rates import overall_accuracy
 from evenhand.core.rows import Share
 
@@ -23,7 +21,7 @@ ROLES = ["--label", "y", "--sensitive", "sex"]
 
 
 def run(*args):
-    result = CliRunner().invoke(app, [str(a) for a in args])
+    result = invoke(args)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -61,7 +59,7 @@ def in_files(frame, folder, n_files=3, group_rows=200):
 @pytest.fixture
 def here(monkeypatch):
     """Dask without a cluster, in chunks of 300 rows, and few iterations, each of which is slow."""
-    monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 20)
+    monkeypatch.setattr("evenhand.models.classifier.USUAL.max_iter", 10)
     monkeypatch.setattr(dask_chunks, "dask_client", lambda address, most: nullcontext())
     monkeypatch.setattr(dask_chunks, "CHUNK_ROWS", 300)
     with dask.config.set(scheduler="synchronous"):
@@ -313,7 +311,7 @@ def test_files_that_are_refused(tmp_path, here):
     ],
 )
 def test_an_address_may_follow(words, address, file):
-    command = get_command(app).commands["train"]
+    command = COMMAND.commands["train"]
     found = command.make_context("train", list(words)).params
     assert (found["dask"], found["file"]) == (address, file)
 

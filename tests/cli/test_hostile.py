@@ -16,10 +16,8 @@ from csv import reader as csv_reader
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import in_place
-from typer.testing import CliRunner
+from helpers import COMMAND, in_place, invoke
 
-from evenhand.cli.app import app
 from evenhand.cli.wording import spell
 from evenhand.core.errors import Parameter
 
@@ -256,7 +254,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*args, stdin=None):
-        result = CliRunner().invoke(app, list(args), input=stdin)
+        result = invoke(args, stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), (
             result.exception
         )
@@ -668,7 +666,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
     rng = np.random.default_rng(0)
     cells = ["a", "", "12", '"q"', '"x,y"', '"l\nm"', '"e""s"', '5" z', "ü", '"a"b', ' "s,p"']
     ragged = whole = 0
-    for i in range(2000):
+    for i in range(1000):
         k = int(rng.integers(1, 4))
         sizes = np.where(rng.random(12) < 0.97, k, rng.integers(1, 5, 12))
         ends = rng.choice(["\n", "\n", "\r\n", "\n\n"], 12)
@@ -686,7 +684,7 @@ def test_rows_and_ragged_ones_are_those_that_python_finds(tmp_path, monkeypatch,
             told = {"file_without_rows": 1, "ragged_row": place}[error.code]
             assert told == (len(expected) if told == 1 else expected), data
             ragged += told != 1
-    assert min(ragged, whole) > 200
+    assert min(ragged, whole) > 100
 
 
 class TestNothingIsLost:
@@ -796,11 +794,9 @@ class TestWordsOfOptions:
         assert len(result.stderr.splitlines()) == 1
 
     def test_every_option_is_there(self):
-        from typer.main import get_command
-
         from evenhand.cli.wording import OPTIONS
 
-        commands = get_command(app).commands.values()
+        commands = COMMAND.commands.values()
         there = {option for c in commands for p in c.params for option in p.opts}
         assert set(OPTIONS.values()) <= there
 

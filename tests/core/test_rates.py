@@ -1,5 +1,5 @@
 import pickle
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -292,6 +292,10 @@ def test_crossed_values_with_the_separator_stay_apart():
     assert len(set(codes.tolist())) == 3
     towns = pd.DataFrame({"town": ["Köln & Umland", "Aachen"], "sex": ["f", "f"]})
     assert group_codes(towns)[0].tolist() == ['"Köln & Umland" & f', "Aachen & f"]
+    # No two combinations of what can be written with these have one name.
+    words = ["".join(signs) for n in range(4) for signs in product('a& "', repeat=n)]
+    every = pd.DataFrame(product(words, words), columns=["a", "b"])
+    assert len(group_codes(every)[0]) == len(every)
 
 
 def test_wilson_interval_holds_the_share():

@@ -314,7 +314,8 @@ class TestChoice:
             assert choice.point is frontier.last
         assert "none to test" in str(choice.guarantee)
 
-    @pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("n_groups", [2, 3])
     def test_a_certificate_is_wrong_at_most_delta(self, n_groups):
         # Points of known rates, the truth of each a little below or above 0.8.
         rng = np.random.default_rng(2)

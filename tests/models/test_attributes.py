@@ -20,6 +20,7 @@ from evenhand.engines.memory import make_oracle
 from evenhand.frontier.sweep import sweep
 from evenhand.models.settings import FairnessWarning
 from evenhand.statistics.bounds import exact_bound
+from evenhand.views.report.words import attribute_sentence
 from evenhand.workflow.attributes import audit_attributes
 from evenhand.workflow.audit import audit
 from evenhand.workflow.summary import summarise
@@ -294,6 +295,16 @@ def test_audit_side_by_side(tmp_path):
     assert [one["sensitive"] for one in found["audits"]] == [["sex"], ["race"]]
     alone = run("audit", *args[:-2], "--attributes", "each", "--json")
     assert "audits" not in json.loads(alone.stdout)
+
+
+@pytest.mark.parametrize(("selection", "where"), [("train", None), ("holdout", "on the held-out")])
+def test_two_measurements_of_training_rows_are_told_apart(selection, where):
+    options = {"attributes": "each", "confidence": None, "selection": selection, "tau": 0.5}
+    saved = train(table(1500), label="good", sensitive=["sex", "race"], test_size=0, **options)
+    said = attribute_sentence(summarise(saved))
+    assert "on the training rows (ratio" in said
+    assert ("There the saved model itself answers" in said) == (where is not None)
+    assert f"what is reached was measured {where}" in said or where is None
 
 
 def test_training_says_which_attribute_is_the_worst(tmp_path):

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from evenhand import FairBoostedClassifier, FairClassifier, FairnessWarning, FrontierDisplay
 from evenhand.core.metrics import group_counts
@@ -329,6 +329,21 @@ class TestFolds:
         with parallel_config(backend="threading"):
             parallel = fit(*data, n_jobs=2)
         np.testing.assert_array_equal(parallel.columns_, fitted.columns_)
+
+    def test_each_model_has_one_thread(self, data):
+        """More of them would wait for one another beside whatever else the machine does."""
+        seen = []
+
+        class Watched(HistGradientBoostingClassifier):
+            def fit(self, X, y, **params):
+                pools = [pool for pool in threadpool_info() if pool["user_api"] == "openmp"]
+                seen.append({pool["num_threads"] for pool in pools})
+                return super().fit(X, y, **params)
+
+        with threadpool_limits(4):
+            fit(*data, booster=Watched(max_iter=2), n_jobs=1)
+        assert len(seen) == 15
+        assert all(threads == {1} for threads in seen)
 
 
 class TestContract:

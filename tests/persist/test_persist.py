@@ -121,6 +121,20 @@ def test_labels_and_groups_of_any_kind(kind, tmp_path):
     assert again.groups_.tolist() == model.groups_.tolist()
 
 
+def test_crossed_groups_with_the_separator_are_named_alike(tmp_path):
+    X, y = people(400)
+    towns = np.array(["Köln & Umland", "Köln", "Köln &"])[np.arange(400) % 3]
+    parts = np.array(["Süd", "& Süd"])[np.arange(400) // 3 % 2]
+    X = X[["x"]].assign(town=towns, part=parts)
+    model = fair_pipeline(["town", "part"], group_cuts=True, tau=0.1, confidence=None).fit(X, y)
+    assert len(model[-1].groups_) == 6
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m").model
+    assert again[-1].groups_.tolist() == model[-1].groups_.tolist()
+    for _, rows in X.groupby(["town", "part"]):  # a group's name does not depend on the others
+        np.testing.assert_array_equal(again.predict(rows), model.predict(X.loc[rows.index]))
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     X, y = people()

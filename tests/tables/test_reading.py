@@ -7,12 +7,9 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import raises, warns
-from typer.main import get_command
-from typer.testing import CliRunner
+from helpers import COMMAND, invoke, raises, warns
 
 from evenhand import load_model, save_model
-from evenhand.cli.app import app
 from evenhand.core.errors import InputError, Parameter
 from evenhand.persist.archive import LIMITS
 from evenhand.persist.state import encoder_from
@@ -27,7 +24,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*args):
-        result = CliRunner().invoke(app, list(map(str, args)))
+        result = invoke(args)
         unknown = result.exception is not None and not isinstance(result.exception, SystemExit)
         assert not unknown, result.exception
         return result
@@ -180,7 +177,7 @@ class TestMissingWords:
 
     @pytest.mark.parametrize("command", ["train", "audit", "compare"])
     def test_help_names_the_words(self, command):
-        options = {p.name: p for p in get_command(app).commands[command].params}
+        options = {p.name: p for p in COMMAND.commands[command].params}
         assert options["na"].show_default == " ".join(NO_VALUE)
         assert options["keep_na"].multiple
 

@@ -106,6 +106,28 @@ class TestTrajectory:
         )
         assert "τ = 0.7" in [t.get_text() for t in lower.get_legend().texts]
 
+    def test_differences_are_drawn_where_they_are_the_target(self):
+        X, y, z = make_problem()
+        model = FairClassifier(epsilon=0.1, confidence=None, method=Method(max_iter=20))
+        display = TrajectoryDisplay.from_estimator(model.fit(X, y, sensitive_features=z))
+        table = model.trajectory_.to_frame()
+        rates = [
+            (table[f"n_{j}01"] + table[f"n_{j}11"])
+            / table[[f"n_{j}{y}{p}" for y in (0, 1) for p in (0, 1)]].sum(axis=1)
+            for j in (0, 1)
+        ]
+        lower = display.ax_[1]
+        np.testing.assert_allclose(lower.lines[1].get_ydata(), (rates[0] - rates[1]).abs())
+        words = [t.get_text() for t in lower.get_legend().texts]
+        assert "selection rate difference" in words
+        assert "ε = 0.1" in words
+        facts = {"sensitive_features": z, "epsilon": 0.2}
+        stages = TrajectoryDisplay.from_predictions(y, [y], **facts)
+        expected = abs(y[z == 0].mean() - y[z == 1].mean())
+        np.testing.assert_allclose(stages.ax_.lines[1].get_ydata(), [expected])
+        with raises("one_comparison"):
+            TrajectoryDisplay.from_predictions(y, [y], tau=0.8, **facts)
+
     def test_draws_where_told(self, model):
         _, axes = plt.subplots(2, 1)
         assert TrajectoryDisplay.from_estimator(model, ax=axes).ax_[0] is axes[0]

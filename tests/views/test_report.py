@@ -675,6 +675,15 @@ def test_missing_numbers(summary):
     assert "Adversary's loss" not in text
 
 
+def test_training_is_followed_as_the_target_compares(summary):
+    other = copy.deepcopy(summary)
+    assert "Ratio between groups" in Page(render(other)).text
+    other["curves"]["difference"] = [0.4 - 0.005 * t for t in other["curves"]["iteration"]]
+    text = Page(render(other)).text
+    assert "Difference between groups" in text
+    assert "Ratio between groups" not in text
+
+
 @pytest.mark.parametrize(
     ("n_groups", "n_labels"),
     [(2, 2), (2, 3), (2, 6), (20, 2), (20, 3), pytest.param(20, 6, marks=pytest.mark.slow)],

@@ -9,12 +9,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import raises, warns
+from helpers import invoke, raises, warns
 from scipy.stats import binomtest
-from typer.testing import CliRunner
 
 import evenhand
-from evenhand.cli.app import app
 from evenhand.core.errors import Parameter
 from evenhand.core.groups import as_binary, group_codes, zero_one
 from evenhand.core.rates import RATES
@@ -38,7 +36,7 @@ def run(tmp_path, monkeypatch):
         if isinstance(frame, pd.DataFrame):
             frame.to_csv("t.csv", index=False)
             frame = "t.csv"
-        result = CliRunner().invoke(app, [name, *([frame] if frame else []), *args])
+        result = invoke([name, *([frame] if frame else []), *args])
         assert result.exception is None or isinstance(result.exception, SystemExit)
         if code is not None:
             assert result.exit_code == code, result.output

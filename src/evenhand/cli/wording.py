@@ -21,7 +21,7 @@ NAMES = (
         "person",
         "prediction",
     ),
-    *("privileged", "seed", "selection", "sensitive", "sensitive_inputs", "splits"),
+    *("privileged", "scores", "seed", "selection", "sensitive", "sensitive_inputs", "splits"),
     *("survey_weights", "tau", "test_size", "weight"),
 )
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in NAMES} | {

@@ -117,9 +117,11 @@ def crossed(values: Any, name: str, between: str = CROSS) -> pd.Series:
 def _plain(text: pd.Series, between: str) -> pd.Series:
     """Quote what has the separator, or "x & y" with "z" would be "x" with "y & z".
 
-    Each value by itself: a group is called the same whatever other rows there are.
+    So is what has one with a space beside it: "x &" with "y" would be "x" with "& y". Each value by
+    itself: a group is called the same whatever other rows there are.
     """
-    doubtful = text.str.contains(between, regex=False) | text.str.startswith('"')
+    padded = " " + text + " " if between == CROSS else text  # no old name is another one now
+    doubtful = padded.str.contains(between, regex=False) | text.str.startswith('"')
     return text.where(~doubtful, text.map(_quoted)) if doubtful.any() else text
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.solvers import Iteration
+from evenhand.core.targets import READ, Target
 
 
 class Kept(NamedTuple):
@@ -119,11 +120,19 @@ class Trajectory:
         rate = self._rate.ratio(counts[: self._n_groups])
         return row["loss_c"], float(accuracy), float(rate)
 
+    def values(self, target: Target) -> NDArray[np.float64]:
+        """Measure each iteration by a target, as people read it: a difference as it is."""
+        if not self.steps:
+            return np.empty(0)
+        counts = np.stack([row["counts"] for row in self.steps])
+        return READ[target.comparison][1] * target.value(counts[:, : self._n_groups])
+
     def to_frame(self) -> pd.DataFrame:
         """One row per iteration.
 
         Losses, gap, norms, accuracy and rate are those at the point where the iteration evaluated
-        (p of AGD+), which is not quite the iterate it ended with (q). ``evaluations`` counts passes
+        (p of AGD+), which is not quite the iterate it ended with (q). The rate is the ratio between
+        the groups whatever the target (:meth:`values` goes by that). ``evaluations`` counts passes
         over the data so far; counts of group j, label y and prediction p are in ``n_<j><y><p>``,
         rows in no compared group last.
         """

@@ -32,7 +32,7 @@ from evenhand.tables.columns import (
     no_column,
 )
 from evenhand.tables.dates import MONTHS, WEEKDAYS, date_parts, level_days, read_days
-from evenhand.tables.formats import ColumnFormat, find_format, parse_kind
+from evenhand.tables.formats import ColumnFormat, find_format, most_frequent, parse_kind
 from evenhand.tables.groups import group_values
 from evenhand.tables.identifiers import siblings
 from evenhand.tables.inputs import Categories, InputColumns
@@ -377,16 +377,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             own = "date"
         elif dtype in (nw.Boolean, nw.Categorical, nw.Enum):
             own = "category"
-        as_number = "number" if kind == "score" else kind
         if own is None:
-            found = find_format(column.as_text(self.missing_words), kind=as_number, written=written)
-            return replace(found, kind="score", tolerant=True) if kind == "score" else found
-        kind, score = as_number, kind == "score"
+            return find_format(column.as_text(self.missing_words), kind=kind, written=written)
+        if kind == "score":
+            if own != "number":
+                texts, scores = column.as_text(self.missing_words), Parameter("scores")
+                values = most_frequent(texts, texts.counts())
+                raise InputError("text_as_scores", column=name, values=values, scores=scores)
+            return ColumnFormat("score")
         if kind not in (None, own, "category"):
             holds = {"number": "numbers", "date": "dates", "category": "categories"}[own]
             about = {"type": holds, "kind": kind, "kinds": Parameter("kinds")}
             raise InputError("kind_of_other_type", column=name, **about)
-        return ColumnFormat("score" if score else kind or own)
+        return ColumnFormat(kind or own)
 
     def _join_siblings(self, table: Table, formats: dict[str, ColumnFormat]) -> None:
         """Read numbers as categories where a column with nearly the same name holds text codes."""

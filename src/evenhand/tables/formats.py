@@ -75,8 +75,10 @@ def find_format(
     """
     counts = texts.counts()
     total = int(counts.sum())
+    score = kind == "score"
+    kind = "number" if score else kind
     if kind == "category" or not total:
-        return ColumnFormat(kind or "category")
+        return ColumnFormat("score" if score else kind or "category", tolerant=score)
     if kind is None and _are_codes(texts, counts):
         return ColumnFormat(note="codes with leading zeros")
     but_for = ""
@@ -87,10 +89,13 @@ def find_format(
         n_bad = total - int(counts[good].sum())
         if kind is None and not n_bad:
             return ColumnFormat(tried, style, note=note)
-        words = _most_frequent(texts, np.where(good, 0, counts))
+        words = most_frequent(texts, np.where(good, 0, counts))
         if kind is not None and n_bad == total:
             asked = f"{tried}, {written}" if written else tried
-            raise InputError("no_value_of_kind", column=texts.name, kind=asked, values=words)
+            about = {"column": texts.name, "values": words}
+            if score:
+                raise InputError("text_as_scores", scores=Parameter("scores"), **about)
+            raise InputError("no_value_of_kind", kind=asked, **about)
         what = f"a value that is no {tried}" if n_bad == 1 else f"{n_bad:,} that are no {tried}s"
         what = f"{what} ({words}), count as missing"
         if kind is not None:
@@ -102,11 +107,14 @@ def find_format(
                     f"{tried}s but for {words} in {n_bad:,} rows; if that means missing: {advice}"
                 )
             continue
-        return ColumnFormat(tried, style, tolerant=True, note="; ".join(filter(None, [note, what])))
+        read_as = "score" if score else tried
+        return ColumnFormat(
+            read_as, style, tolerant=True, note="; ".join(filter(None, [note, what]))
+        )
     return ColumnFormat(note=but_for)
 
 
-def _most_frequent(texts: Column, counts: NDArray[np.intp]) -> str:
+def most_frequent(texts: Column, counts: NDArray[np.intp]) -> str:
     """Name the three most frequent texts of those that are counted."""
     order = np.argsort(-counts, kind="stable")[:3]
     return ", ".join(repr(shortened(texts.levels[i])) for i in order if counts[i])

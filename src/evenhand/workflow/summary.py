@@ -364,11 +364,15 @@ def _counts(facts: Mapping[str, Any], parts: Sequence[str], i: int) -> dict[str,
 
 
 def _curves(model: FairClassifier) -> dict[str, list[Any]]:
-    """Give what the figures of the iterates were during the fit."""
+    """Give what the figures of the iterates were during the fit, ratios whatever the target."""
     curves = model.trajectory_.to_frame().rename(columns={"rate": "ratio"})
+    names = ["leg", "iteration", "loss_c", "loss_u", "accuracy", "ratio"]
+    if model.target_.comparison != "ratio":
+        names.append(READ[model.target_.comparison][0])
+        curves[names[-1]] = model.trajectory_.values(model.target_)
     return {
         name: [v if isinstance(v, str) else plain_number(v) for v in curves[name].tolist()]
-        for name in ("leg", "iteration", "loss_c", "loss_u", "accuracy", "ratio")
+        for name in names
     }
 
 

@@ -12,7 +12,14 @@ from evenhand.core.targets import Target
 from evenhand.statistics.intervals import population_ends
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.statistics.verdicts import CONFIDENCE
-from evenhand.views.plots.shared import COLOURS, MARKERS, Display, new_axes, style_axes
+from evenhand.views.plots.shared import (
+    COLOURS,
+    MARKERS,
+    Display,
+    check_one_kind,
+    new_axes,
+    style_axes,
+)
 from evenhand.views.targets import TARGET_WORDS
 from evenhand.views.verdicts import bounds_text
 
@@ -57,9 +64,7 @@ class GroupRatesDisplay(Display):
         tau: float | None = None,
         epsilon: float | None = None,
     ) -> None:
-        if tau is not None and epsilon is not None:
-            about = {"tau": Parameter("tau", tau), "epsilon": Parameter("epsilon", epsilon)}
-            raise InputError("one_comparison", **about)
+        check_one_kind(tau, epsilon)
         if rate not in RATES:
             raise InputError(
                 "unknown_rate", rate=Parameter("rate", rate), names=", ".join(map(repr, RATES))

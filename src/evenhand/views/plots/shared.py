@@ -5,16 +5,14 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand._extras import import_extra
+from evenhand.core.errors import InputError, Parameter
 from evenhand.models.boosted import FairBoostedClassifier
 from evenhand.models.classifier import FairClassifier
-from evenhand.views.targets import TARGET_WORDS
 
 # Okabe and Ito's colours, told apart by all eyes; the markers do without colour.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F")
 MARKERS = "sD^v<>Phdp*X"
 TAU_LINE = {"color": "0.45", "linestyle": "--", "linewidth": 1}
-# A frontier and a trajectory hold values of the estimators' comparison.
-WORDS = TARGET_WORDS["ratio"]
 
 
 class Display:
@@ -34,6 +32,13 @@ def fitted_classifier(estimator: Any, display: str) -> Any:
         )
     check_is_fitted(estimator)
     return estimator
+
+
+def check_one_kind(tau: float | None, epsilon: float | None) -> None:
+    """Refuse a ratio and a difference to mark in one picture."""
+    if tau is not None and epsilon is not None:
+        about = {"tau": Parameter("tau", tau), "epsilon": Parameter("epsilon", epsilon)}
+        raise InputError("one_comparison", **about)
 
 
 def new_axes(size: tuple[float, float], rows: int = 1) -> Any:

@@ -10,11 +10,12 @@ from evenhand.core.errors import InputError
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import find_notion
 from evenhand.core.rates import overall_accuracy
+from evenhand.core.targets import READ, Target
 from evenhand.views.plots.shared import (
     COLOURS,
     TAU_LINE,
-    WORDS,
     Display,
+    check_one_kind,
     fitted_classifier,
     new_axes,
     style_axes,
@@ -24,14 +25,18 @@ from evenhand.views.plots.shared import (
 class TrajectoryDisplay(Display):
     """What happened in a fit: losses, accuracy and rate, iteration by iteration.
 
+    The groups' rates are compared as the target compares them: by their ratio, the largest
+    difference between them, or, where targets of both kinds are demanded, the largest shortfall.
+
     Parameters
     ----------
     frame : DataFrame
-        What ``trajectory_.to_frame()`` gave, or any table with columns ``accuracy`` and ``rate``.
-    tau : float, optional
-        Target to mark.
+        What ``trajectory_.to_frame()`` gave, or any table with a column ``accuracy`` and one of
+        ``difference``, ``shortfall`` and ``rate``, the first of which is drawn.
+    tau, epsilon : float, optional
+        Target to mark, of a ratio or of a difference; not both.
     rate_name : str, default="rate"
-        What the rate is, in words.
+        What is compared, in words.
 
     Attributes
     ----------
@@ -47,10 +52,17 @@ class TrajectoryDisplay(Display):
     """
 
     def __init__(
-        self, frame: pd.DataFrame, *, tau: float | None = None, rate_name: str = "rate"
+        self,
+        frame: pd.DataFrame,
+        *,
+        tau: float | None = None,
+        epsilon: float | None = None,
+        rate_name: str = "rate",
     ) -> None:
+        check_one_kind(tau, epsilon)
         self.frame = frame
         self.tau = tau
+        self.epsilon = epsilon
         self.rate_name = rate_name
 
     @classmethod
@@ -65,10 +77,12 @@ class TrajectoryDisplay(Display):
             As of :meth:`plot`.
         """
         model = fitted_classifier(estimator, cls.__name__)
-        frame = model.trajectory_.to_frame()
-        # The run is followed by ratios, whatever the target.
-        tau = model.target_.level if model.target_.comparison == "ratio" else None
-        return cls(frame, tau=tau, rate_name=model.fitted_.rate.ratio_name).plot(ax=ax)
+        target, frame = model.target_, model.trajectory_.to_frame()
+        name, sign = READ[target.comparison]
+        frame[name] = model.trajectory_.values(target)
+        goal = {"rate": "tau", "difference": "epsilon"}.get(name)  # a mixed target is not one level
+        level = {} if goal is None else {goal: sign * target.level}
+        return cls(frame, rate_name=target.name, **level).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -81,6 +95,7 @@ class TrajectoryDisplay(Display):
         pos_label: Any = None,
         notion: str = "statistical_parity",
         tau: float | None = None,
+        epsilon: float | None = None,
         ax: Any = None,
     ) -> "TrajectoryDisplay":
         """Draw accuracy and rate of any classifier's predictions, stage by stage.
@@ -89,10 +104,13 @@ class TrajectoryDisplay(Display):
         ----------
         y_preds : iterable of array-like of shape (n_samples,)
             Predictions of each stage, such as ``staged_predict`` gives.
+        epsilon : float, optional
+            Target to mark; differences are drawn then, in place of ratios.
         y_true, sensitive_features, sample_weight, pos_label, notion, tau, ax
             As of :meth:`evenhand.FrontierDisplay.from_predictions`.
         """
         rate = find_notion(notion).rate
+        target = Target(rate, 0.0, "ratio" if epsilon is None else "difference")
         facts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         counts = [
             group_counts(y_true, predicted, pos_label=pos_label, **facts)[1]
@@ -101,8 +119,10 @@ class TrajectoryDisplay(Display):
         if not counts:
             raise InputError("no_stages")
         stacked = np.stack(counts)
-        measured = {"accuracy": overall_accuracy(stacked), "rate": rate.ratio(stacked)}
-        return cls(pd.DataFrame(measured), tau=tau, rate_name=rate.ratio_name).plot(ax=ax)
+        name, sign = READ[target.comparison]
+        measured = {"accuracy": overall_accuracy(stacked), name: sign * target.value(stacked)}
+        goals = {"tau": tau, "epsilon": epsilon}
+        return cls(pd.DataFrame(measured), rate_name=target.name, **goals).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> "TrajectoryDisplay":
         """Draw accuracy and rate on one ``ax``; on two, the losses above them.
@@ -139,9 +159,11 @@ class TrajectoryDisplay(Display):
 
     def _draw_rates(self, ax: Any) -> None:
         self._draw(ax, self.frame["accuracy"], 0, "accuracy")
-        self._draw(ax, self.frame["rate"], 5, self.rate_name)
-        if self.tau is not None:
-            ax.axhline(self.tau, label=WORDS.goal(self.tau), **TAU_LINE)
+        compared = next(c for c in ("difference", "shortfall", "rate") if c in self.frame)
+        self._draw(ax, self.frame[compared], 5, self.rate_name)
+        for symbol, level in (("τ", self.tau), ("ε", self.epsilon)):
+            if level is not None:
+                ax.axhline(level, label=f"{symbol} = {level:g}", **TAU_LINE)
         ax.set_ylim(0, 1.02)
         ax.set_xlabel("iteration")
 

@@ -9,7 +9,13 @@ from typing import Any
 from evenhand.views.formats import fixed, grouped, percent
 
 CURVES = (
-    # The run is followed by ratios, whatever the target.
+    ("difference", "Difference between groups", "0 means that all groups have the same rate", 1),
+    (
+        "shortfall",
+        "Shortfall of the worst target",
+        "0 means that all groups have the same rates",
+        1,
+    ),
     ("ratio", "Ratio between groups", "1 means that all groups have the same rate", 1),
     ("accuracy", "Accuracy", "share of right answers", 1),
     ("loss_c", "Prediction loss", "log-loss: lower fits the table better", 1),
@@ -193,7 +199,11 @@ def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict
         )
         begin += size
     charts = []
+    # What the target compares; a ratio is there whatever that is.
+    other = {"difference", "shortfall"} & set(curves)
     for key, title, about, sign in CURVES:
+        if key == "ratio" and other:
+            continue
         values = [None if v is None else sign * float(v) for v in (curves.get(key) or [])[:n]]
         if any(v is not None for v in values):
             charts.append(_curve(values, n, share=key == "accuracy"))

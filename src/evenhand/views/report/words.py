@@ -379,6 +379,9 @@ def attribute_sentence(summary: dict[str, Any]) -> str:
         for one in summary.get("worst", [])
     ]
     text += f" That is {listed(worst)}." if worst else ""
+    if worst and summary["asked"].get("place") in ("left_out", "holdout", "crossfit"):
+        where = summary["reached"]["where"]
+        text += f" There the saved model itself answers; what is reached was measured {where}."
     small = [
         f"{quoted(group)} ({thousands(n)})" for by in parts.values() for group, n in by["small"]
     ]
