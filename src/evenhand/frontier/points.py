@@ -212,11 +212,17 @@ class Points(NamedTuple):
 
     def beats(self, by: str, to_beat: FloatArray, worst: float) -> NDArray[np.bool_]:
         """Which points have more utility than :meth:`utility_by` of others says for their bin."""
-        merit = getattr(self, by)
-        above = merit - worst
-        bins = (np.where(above >= 0, above, 0.0) * RATE_BINS).astype(np.intp)
-        # An undefined value fails the comparison.
-        return (self.utility > to_beat[bins]) & (merit == merit)
+        return beats(self.utility, getattr(self, by), to_beat, worst)
+
+
+def beats(
+    utility: FloatArray, merit: FloatArray, to_beat: FloatArray, worst: float
+) -> NDArray[np.bool_]:
+    """As :meth:`Points.beats`, of columns."""
+    above = merit - worst
+    # An undefined value fails the comparison.
+    bins = (np.where(above >= 0, above, 0.0) * RATE_BINS).astype(np.intp)
+    return np.asarray((utility > to_beat[bins]) & (merit == merit))
 
 
 def point_of(points: Any, i: int, feasible: bool, sources: Sequence[str] = ()) -> Point:

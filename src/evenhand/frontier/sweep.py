@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from evenhand.core.arrays import FloatArray
 from evenhand.core.objectives import ACCURACY, Objective
 from evenhand.core.oracle import Oracle
-from evenhand.core.rates import overall_accuracy
+from evenhand.core.rates import AnyRate, overall_accuracy
 from evenhand.core.row_sums import float64_scores
 from evenhand.core.rows import Block
 from evenhand.core.targets import Target
@@ -47,7 +47,7 @@ from evenhand.frontier.histograms import (
     make_grids,
     zero_counts,
 )
-from evenhand.frontier.points import RATE_BINS, Frontier, Points, point_of
+from evenhand.frontier.points import RATE_BINS, Frontier, Points, beats, point_of
 
 __all__ = ["sweep", "sweep_targets"]
 
@@ -58,6 +58,9 @@ RESOLUTION = 1e-12
 # Up to how many rows every cut is tried where there are more groups than this, each of which is a
 # part of every point, or where groups are merged, which no compiled loop does.
 MANY_GROUPS, MANY_ROWS = 8, 4096
+
+# More than what rounding makes of a quotient.
+ROUNDING = 1e-9
 
 # Of many cuts one in so many tells which groups are furthest apart.
 SOME_CUTS = 64
@@ -427,10 +430,19 @@ class ExactCuts(ManyCuts):
             found: list[Cuts] = self.faster(source[0], gap, bars)
             return found
         found, (cuts, counts) = [], self.all_cuts(source, gap)
+        cells = counts.reshape(self.n_groups_all, self.labels, self.labels, -1)
+        utility, compared = self.utility(cells), np.moveaxis(cells, -1, 0)[:, : self.groups]
+        known: dict[AnyRate, tuple[FloatArray, FloatArray]] = {}
         for target, bar in zip(self.targets, bars, strict=True):
+            if len(target.kinds) > 1:
+                value = target.value(compared)
+            else:
+                if target.rate not in known:
+                    rates = target.rate.components[0].per_group(compared).T
+                    known[target.rate] = rates.min(axis=0), rates.max(axis=0)
+                value = _at_most(target, *known[target.rate])
             # Nothing is sure of more than its rate: this drops most, and nothing that counts.
-            points = self.points(np.zeros(len(cuts), np.intp), cuts, counts, target)
-            better = points.beats("rate", bar[1], target.worst)
+            better = beats(utility, value, bar[1], target.worst)
             found.append((cuts[better], counts[..., better]))
         return found
 
@@ -483,6 +495,17 @@ class HistogramCuts(ManyCuts):
             return label_weights[0]
         curves = histogram_curves(*label_weights[0], self.groups, self.n_groups_all)
         return self.with_group_cuts(*label_weights[0], curves)
+
+
+def _at_most(target: Target, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Give a little more than a target's value, from the lowest and the highest of one rate.
+
+    NaN where it is undefined. It spares most cuts the exact comparison of fractions.
+    """
+    if target.comparison == "difference":
+        return low - high + ROUNDING
+    # Without any positives the rates decide whether that is one or nothing.
+    return np.divide(low, high, out=np.where(high == 0, 1.0, np.nan), where=high > 0) + ROUNDING
 
 
 def _scores(block: Block, W: FloatArray) -> FloatArray:

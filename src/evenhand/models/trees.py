@@ -118,23 +118,27 @@ class Forest:
 
     def _walk(self, X: FloatArray, out: FloatArray) -> None:
         """Add the leaves of a few rows, all trees side by side."""
-        node = np.tile(self.roots, (len(X), 1))
-        row, tree = np.nonzero(node >= 0)
+        node = np.repeat(self.roots[:, None], len(X), axis=1)
+        tree, row = np.nonzero(node >= 0)
+        of_categories, gaps = bool(len(self.sets)), bool(np.isnan(X).any())
         while len(row):
-            at = node[row, tree]
-            x, s = X[row, self.feature[at]], self.category[at]
-            left = x <= self.threshold[at]
-            known = (s >= 0) & (x >= 0) & (x < self.sets.shape[1])
-            left[known] = self.sets[s[known], x[known].astype(np.intp)]
-            missing = np.isnan(x) | ((s >= 0) & ~known)
-            left[missing] = self.missing_left[at[missing]]
-            node[row, tree] = np.where(left, self.left[at], self.right[at])
-            inner = node[row, tree] >= 0
+            at = node[tree, row]
+            x = X[row, self.feature[at]]
+            left, missing = x <= self.threshold[at], np.isnan(x) if gaps else None
+            if of_categories:
+                s = self.category[at]
+                known = (s >= 0) & (x >= 0) & (x < self.sets.shape[1])
+                left[known] = self.sets[s[known], x[known].astype(np.intp)]
+                missing = np.isnan(x) | ((s >= 0) & ~known)
+            if missing is not None:
+                left[missing] = self.missing_left[at[missing]]
+            below = np.where(left, self.left[at], self.right[at])
+            node[tree, row] = below
+            inner = below >= 0
             row, tree = row[inner], tree[inner]
-        for t, k in enumerate(
-            self.output.tolist()
-        ):  # in the order of the trees, as they are fitted
-            out[:, k] += self.values[-1 - node[:, t]]
+        # In the order of the trees, as they are fitted.
+        for leaves, k in zip(node, self.output.tolist(), strict=True):
+            out[:, k] += self.values[-1 - leaves]
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
         """Probability of each class, shape (n_samples, n_classes)."""
