@@ -2,6 +2,7 @@
 
     python benchmarks/choices.py [--splits 30] [--tables mortgages german ...] [--data-home FOLDER]
     python benchmarks/choices.py --boosted [--first 0]
+    python benchmarks/choices.py --aware [--first 0]
 
 A training part of each split is split once more; fits have ``confidence=None``. Rules: points
 judged on the rows fitted to as they are; with each row left out (``evenhand.core.left_out``), of
@@ -20,10 +21,14 @@ and "p and q, pool": Menon and Williamson's p - λq on our own columns, of 101 �
 rules and beside them; "halves": directions and cuts found on some of the folds and judged on the
 others. The last figure is the accuracy out of fold less that of new rows at τ = .8, in units of
 0.0001 with its standard error.
+
+``--aware``: a cut per group; the peer that has plain logistic regression's score, FairClassifier's
+``group_cuts``, and the same with the solver's directions as well (``candidates="solver"``).
 """
 
 import argparse
 import warnings
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -31,7 +36,7 @@ from contest_field import RATES, TABLES, TAUS, table
 from contest_page import jackknife, read
 from inner import inner_split
 
-from evenhand import FairBoostedClassifier, FairClassifier
+from evenhand import FairBoostedClassifier, FairClassifier, Method
 from evenhand.core.metrics import group_counts
 from evenhand.core.notions import NOTIONS
 from evenhand.core.rates import RATES as BY_NAME
@@ -103,6 +108,29 @@ def run(name, seed, data_home):
                 given = answers(model, X, optimum, clearly)
                 rows = [figures(*X[1][1:], said, feasible) for said, feasible in given]
                 found[way if clearly is None else f"plain, {clearly}"] = np.array(rows, float).T
+    return found
+
+
+def run_aware(name, seed, data_home):
+    """As :func:`run`, where the group is known."""
+    X = sides(name, seed, data_home)
+    groups = [np.unique(X[0][2]).searchsorted(side[2]) for side in X]
+    (rows, y, _), (new, new_y, _) = X
+    records = {"a cut per group": PEERS["group_thresholds"]}
+    for way in ("pooled", "solver"):
+        model = FairClassifier(
+            group_cuts=True, confidence=None, method=Method(candidates=way), random_state=seed
+        )
+        records[way] = replace(PEERS["evenhand_aware"], make=lambda n, s, model=model: model)
+    found = {}
+    for way, record in records.items():
+        choose = fit_all(record, Aim("statistical_parity"), TAUS, seed, rows, y, groups[0])
+        own = []
+        for tau in TAUS:
+            at_tau = choose(tau)
+            said = at_tau.predict(new, sensitive_features=groups[1])
+            own.append(figures(new_y, groups[1], said, at_tau.feasible_))
+        found[way] = np.array(own, float).T
     return found
 
 
@@ -210,7 +238,7 @@ def show(name, found):
             less = 1e4 * (own[:, 5] - own[:, 1])[:, TAUS.index(0.8)]
             more = f"  {less.mean():+.0f}±{less.std(ddof=1) / np.sqrt(len(less)):.0f}"
         print(
-            f"  {rule:<15}{' '.join(cells)} {rates}  {said.mean():.2f} {below:.3f}{more}",
+            f"  {rule:<16}{' '.join(cells)} {rates}  {said.mean():.2f} {below:.3f}{more}",
             flush=True,
         )
 
@@ -221,13 +249,16 @@ def main():
     parser.add_argument("--tables", nargs="*", default=TABLES, choices=TABLES)
     parser.add_argument("--data-home")
     parser.add_argument("--boosted", action="store_true", help="rules for boosted columns")
+    parser.add_argument("--aware", action="store_true", help="a cut for each group")
     parser.add_argument("--no-rivals", action="store_true", help="with --boosted, rules alone")
     parser.add_argument("--first", type=int, default=0, help="seed of the first split")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in args.tables:
         seeds = range(args.first, args.first + args.splits)
-        if args.boosted:
+        if args.aware:
+            show(name, [run_aware(name, s, args.data_home) for s in seeds])
+        elif args.boosted:
             rivals = not args.no_rivals
             show(name, [run_boosted(name, s, args.data_home, rivals) for s in seeds])
         else:
