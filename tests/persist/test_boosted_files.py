@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from evenhand import FairAdjusted, FairBoostedClassifier, FairnessWarning, load_model, save_model
 from evenhand.models.trees import forest_of
-from evenhand.persist.onnx import to_onnx
+from evenhand.persist.onnx import ESTIMATES, to_onnx
 from evenhand.tables.pipeline import fair_pipeline
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_saved(tmp_path):
         gaps.fit(whole, y, sensitive_features=z)
     with raises("unsavable_booster"):
         save_model(gaps, tmp_path / "m")
-    with raises("not_exportable", what="boosted trees"):
+    with raises("not_exportable", what=ESTIMATES):
         to_onnx(gaps)
     with raises("unsavable_scorers"):
         save_model(scored, tmp_path / "m")
@@ -110,7 +110,7 @@ def saved(tmp_path_factory):
         warnings.simplefilter("ignore", FairnessWarning)
         pipeline.fit(frame.assign(z=z), y)
     save_model(pipeline, path)
-    with raises("not_exportable", what="boosted trees"):
+    with raises("not_exportable", what=ESTIMATES):
         to_onnx(pipeline)
     return path.read_bytes()
 

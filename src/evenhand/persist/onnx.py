@@ -31,17 +31,18 @@ __all__ = ["onnx_feeds", "to_onnx"]
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 OUTPUTS = ("label", "score")
+ESTIMATES = "columns of estimates, boosted or adjusted,"
 
 
 def _check(model: Any) -> None:
     if isinstance(model, FairBoostedClassifier):
-        raise InputError("not_exportable", what="boosted trees")
+        raise InputError("not_exportable", what=ESTIMATES)
     if not isinstance(model, FairPipeline):
         name = type(model).__name__
         raise TypeError(f"a {name} cannot be exported; give a fitted fair_pipeline.")
     has = {
         "a cut for each group": getattr(model[-1], "needs_group", False),
-        "boosted trees": isinstance(model[-1], FairBoostedClassifier),
+        ESTIMATES: isinstance(model[-1], FairBoostedClassifier),
         "a noise column": hasattr(model[-1], "noise_coef_"),
     }
     for what in (what for what, there in has.items() if there):
