@@ -106,6 +106,15 @@ class TestTrajectory:
         )
         assert "τ = 0.7" in [t.get_text() for t in lower.get_legend().texts]
 
+    def test_no_adversary_is_drawn_where_none_played(self, model):
+        X, y, z = make_problem()
+        alone = FairClassifier(tau=0.7, group_cuts=True).fit(X, y, sensitive_features=z)
+        assert set(alone.trajectory_.to_frame()["leg"]) == {"optimum"}
+        for fit, shown in ((model, True), (alone, False)):
+            upper = TrajectoryDisplay.from_estimator(fit).ax_[0]
+            words = [t.get_text() for t in upper.get_legend().texts]
+            assert ("adversary's loss" in words) == shown
+
     def test_differences_are_drawn_where_they_are_the_target(self):
         X, y, z = make_problem()
         model = FairClassifier(epsilon=0.1, confidence=None, method=Method(max_iter=20))

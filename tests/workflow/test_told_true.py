@@ -376,3 +376,18 @@ def test_the_page_says_no_frequency_that_was_not_measured():
     text = Page(render(summarise(saved))).text
     assert "more often below" not in text
     assert "among them the ratio can be below the target" in text
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_page_tells_of_an_adversary_where_one_played(alone):
+    frame = people(a=(400, 0.5), b=(400, 0))
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.8, "group_cuts": alone}
+    saved = train_table(frame, **about, test_size=0)
+    assert (set(summarise(saved)["curves"]["leg"]) == {"optimum"}) == alone
+    text = Page(render(summarise(saved))).text
+    assert ("dversary" in text) != alone
+    assert ("Many of the steps left models behind" in text) != alone
+    told = "the models that the target picks among are its score with other cuts, one for each gro"
+    assert (told in text) == alone
+    own = "accuracy alone, with a cut for each group." in text
+    assert own == alone

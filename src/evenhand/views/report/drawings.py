@@ -28,7 +28,7 @@ LEG_WORDS = {
 }
 # What found a model, as its point has it.
 SOURCE_WORDS = {
-    "optimum": "the fit that looks at accuracy alone, with a cut of its own",
+    "optimum": "the fit that looks at accuracy alone, with {cut}",
     "solver": "the steps against the adversary",
     "discriminants": "the directions between predicting the label and predicting the group",
     "rules": "the rules that would be optimal if the estimates were right",
@@ -198,17 +198,17 @@ def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict
             }
         )
         begin += size
-    charts = []
+    charts, solved = [], set(curves["leg"]) != {"optimum"}
     # What the target compares; a ratio is there whatever that is.
     other = {"difference", "shortfall"} & set(curves)
     for key, title, about, sign in CURVES:
-        if key == "ratio" and other:
+        if (key == "ratio" and other) or (key == "loss_u" and not solved):
             continue
         values = [None if v is None else sign * float(v) for v in (curves.get(key) or [])[:n]]
         if any(v is not None for v in values):
             charts.append(_curve(values, n, share=key == "accuracy"))
             charts[-1] |= {"title": title.format_map(words), "words": about.format_map(words)}
-    return {"legs": legs, "n": n, "charts": charts} if charts else None
+    return {"legs": legs, "n": n, "charts": charts, "solved": solved} if charts else None
 
 
 def _curve(values: list[float | None], n: int, share: bool) -> dict[str, Any]:
