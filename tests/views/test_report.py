@@ -257,8 +257,11 @@ def test_the_accuracy_is_shown_once_and_in_its_own_words(summary):
 def test_rows_fitted_to_are_told_from_rows_as_if_left_out():
     words, summary = "where the model looks fairer and more accurate than it is", made_up()
     assert words not in render(summary)
-    asked = {**summary["asked"], "place": "left_out"}
-    assert words in render(summary | {"asked": asked})
+    for place in ("left_out", "crossfit", "holdout"):
+        asked = {**summary["asked"], "place": place}
+        page = render(summary | {"asked": asked})
+        assert words in page
+        assert page.index(words) < page.index("Selection rate</b>: Of all rows")
 
 
 @pytest.mark.parametrize(

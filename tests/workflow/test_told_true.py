@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Page, raises, run, words
+from sklearn.linear_model import LogisticRegression
 
 from evenhand.core.errors import Parameter
 from evenhand.persist.model_file import load_model
@@ -391,3 +392,35 @@ def test_the_page_tells_of_an_adversary_where_one_played(alone):
     assert (told in text) == alone
     own = "accuracy alone, with a cut for each group." in text
     assert own == alone
+
+
+@pytest.mark.parametrize("selection", ["crossfit", "holdout"])
+def test_figures_of_rows_fitted_to_are_told_before_them(tmp_path, selection):
+    frame = people(a=(400, 0.3), b=(400, 0))
+    args = [*TRAIN, "-o", str(tmp_path / "m.model"), "--test-size", "0"]
+    told = "the model looks fairer and more accurate than it is"
+    text = shown(tmp_path, frame, *args, command="train")
+    assert told not in text
+    text = shown(tmp_path, frame, *args, "--selection", selection, command="train")
+    assert 0 < text.index(told) < text.index("On 800 training rows")
+    assert told in Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize(
+    ("selection", "told"),
+    [
+        ("train", ""),
+        ("crossfit", "figures out of fold are"),
+        ("holdout", "the held-out rows alone"),
+    ],
+)
+def test_scores_had_not_seen_the_rows_and_the_cuts_had(selection, told):
+    frame = people(a=(200, 0.3), b=(200, 0))
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.5, "boosted": True, "n_folds": 2}
+    about |= {"booster": LogisticRegression(), "group_cuts": True, "confidence": None}
+    text = Page(
+        render(summarise(train_table(frame, **about, selection=selection, test_size=0)))
+    ).text
+    assert "by models that had not seen them" in text
+    assert ("But the cuts were" in text) == (selection != "train")
+    assert told in text
