@@ -53,6 +53,15 @@ def test_draws_the_frontier_and_the_chosen_point(model):
     assert any("0.7" in t.get_text() for t in display.ax_.texts)
 
 
+def test_the_axes_say_that_rows_were_fitted_to_where_others_decided():
+    X, y, z = make_problem()
+    for selection, rows in (("train", "on training data"), ("crossfit", "on the rows fitted to")):
+        fit = FairClassifier(tau=0.7, selection=selection).fit(X, y, sensitive_features=z)
+        ax = FrontierDisplay.from_estimator(fit).ax_
+        assert rows in ax.get_xlabel()
+        assert ax.get_ylabel() == f"accuracy {rows}"
+
+
 def test_draws_where_told(model, tmp_path):
     figure, ax = plt.subplots()
     display = FrontierDisplay.from_estimator(model, ax=ax, color="red")

@@ -610,6 +610,7 @@ def test_marks_of_the_frontier_stand_where_they_say():
         "n_points": 0,
         "plain": {},
         "fitted": "",
+        "before": None,
         "chosen": None,
     }
     drawn = frontier_drawing(model)

@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from evenhand.core.errors import Parameter
 from evenhand.persist.model_file import load_model
 from evenhand.views.report import render
+from evenhand.views.report.drawings import frontier_drawing, place
+from evenhand.views.report.figures import page_data
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.labels import label_values
 from evenhand.workflow.summary import summarise
@@ -424,3 +426,34 @@ def test_scores_had_not_seen_the_rows_and_the_cuts_had(selection, told):
     assert "by models that had not seen them" in text
     assert ("But the cuts were" in text) == (selection != "train")
     assert told in text
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({"group_cuts": True}, ", out of fold"),
+        ({}, ", on test rows"),
+        ({"test_size": 0}, ", on training rows, where it looks better than it is"),
+    ],
+)
+def test_plain_regression_is_drawn_as_the_line_is_or_says_of_which_rows(options, where):
+    frame = people(a=(200, 0.5), b=(200, 0))
+    frame = frame.join(
+        pd.DataFrame(np.random.default_rng(1).normal(size=(400, 40))).add_prefix("n")
+    )
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.5, "selection": "crossfit"}
+    summary = summarise(train_table(frame, **about | options))
+    model, counts = page_data(summary), summary["plain"]["counts"]
+    drawn, test = model["before"], counts.get("test")
+    assert f"plain logistic regression{where}" in Page(render(summary)).text
+    worth = {key: np.trace(np.sum(c, axis=0)) / np.sum(c) for key, c in counts.items()}
+    if "group_cuts" in options:
+        # Other models judge each fold: far from the figure of the rows fitted to.
+        assert drawn[1] < worth["train"] - 0.02
+        judged = np.array(summary["plain"]["judged"])
+        assert judged.sum() == np.sum(counts["train"])
+        assert drawn[1] == pytest.approx(np.trace(judged.sum(axis=0)) / judged.sum())
+    else:
+        assert drawn[1] == pytest.approx(worth["test" if test else "train"])
+    x, y = frontier_drawing(model)["before"]
+    assert (x, y) == place(model["box"], *drawn)

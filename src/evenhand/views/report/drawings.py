@@ -70,18 +70,18 @@ def _decimals(values: list[float], form: str = "g") -> int:
     return max(len(f"{v:{form}}".partition(".")[2]) for v in values)
 
 
-def _on_part(figures: dict[str, Any], key: str) -> tuple[float, float] | None:
-    """Ratio and the objective's value on a part, if there is a ratio."""
-    if key not in figures or figures[key]["ratio"] is None:
+def ratio_and_value(figure: dict[str, Any] | None) -> tuple[float, float] | None:
+    """Ratio and the objective's value, if there is a ratio."""
+    if figure is None or figure["ratio"] is None:
         return None
-    return figures[key]["ratio"], figures[key]["value"]
+    return figure["ratio"], figure["value"]
 
 
 def _clouds(model: dict[str, Any]) -> dict[str, list[tuple[float, float]]]:
     """Give the points' ratios and values on the parts that were not fitted to."""
     usual = [p["figures"] for p in model["points"][: model["n_points"]] if p["usual"]]
     return {
-        key: [at for figures in usual if (at := _on_part(figures, key))]
+        key: [at for figures in usual if (at := ratio_and_value(figures.get(key)))]
         for key in (part["key"] for part in model["parts"])
         if key != model["fitted"]
     }
@@ -95,7 +95,7 @@ def chart_limits(model: dict[str, Any]) -> list[float] | None:
     if any(p["usual"] for p in points):
         chosen = model["points"][model["chosen"]] if model["chosen"] is not None else None
         points = [p for p in points if p["usual"] or p is chosen]
-    before = _on_part(model["plain"], model["fitted"])
+    before = model["before"]
     shown = [(p["reach"], p["value"]) for p in points] + ([before] if before else [])
     shown += [at for cloud in _clouds(model).values() for at in cloud]
     least = min([model["tau"], *(x for x, _ in shown)])
@@ -124,7 +124,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     digits = max(_decimals(across), 1)
     per, unit = model["words"]["per"], model["words"]["unit"]
     level_digits = _decimals([per * v for v in levels], ".6g" if unit else ".12g")
-    before = _on_part(model["plain"], model["fitted"])
+    before = model["before"]
     saved = model["points"][model["chosen"]] if model["chosen"] is not None else None
     return {
         "line": "".join(line),

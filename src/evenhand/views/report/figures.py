@@ -17,7 +17,7 @@ from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.views.formats import VISIBLE_RATE, grouped, optimum_name, plain_name
 from evenhand.views.objectives import objective_words
-from evenhand.views.report.drawings import chart_limits, nice_top
+from evenhand.views.report.drawings import chart_limits, nice_top, ratio_and_value
 from evenhand.views.report.phrases import PHRASES, part_words
 from evenhand.views.report.words import how_chosen, sure_words
 from evenhand.views.targets import TARGET_WORDS, words_of
@@ -25,6 +25,8 @@ from evenhand.views.verdicts import bounds_sentence
 from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
 
 SMALL_ROWS = "rows of groups too small to compare"
+# Which rows plain logistic regression is drawn of, where the line is of others.
+ON_TEST, ON_TRAINING = ", on test rows", ", on training rows, where it looks better than it is"
 # Of a part that was not counted.
 UNKNOWN: dict[str, Any] = {
     "accuracy": None,
@@ -205,6 +207,18 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         ],
         "phrases": PHRASES,
     }
+    before, model["before_words"] = plain.get("train"), ""
+    # A line out of sample begins below a figure of the rows fitted to, as if fairness cost that.
+    if summary["asked"].get("place", "train") != "train":
+        counts = (summary["plain"] or {}).get("judged")
+        if counts:
+            before = measure(counts, target, len(groups), True, objective)
+            model["before_words"] = f", {model['where']}"
+        elif not summary.get("boosted"):  # whose columns are out of fold already
+            seen = "test" in plain
+            before = plain.get("test" if seen else "train")
+            model["before_words"] = ON_TEST if seen else ON_TRAINING
+    model["before"] = ratio_and_value(before)
     verdict, words = verdict_of(summary), words_of(model)
     for i, point in enumerate(points):
         for key, figure in point["figures"].items():
