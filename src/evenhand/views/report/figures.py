@@ -207,17 +207,7 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         ],
         "phrases": PHRASES,
     }
-    before, model["before_words"] = plain.get("train"), ""
-    # A line out of sample begins below a figure of the rows fitted to, as if fairness cost that.
-    if summary["asked"].get("place", "train") != "train":
-        counts = (summary["plain"] or {}).get("judged")
-        if counts:
-            before = measure(counts, target, len(groups), True, objective)
-            model["before_words"] = f", {model['where']}"
-        elif not summary.get("boosted"):  # whose columns are out of fold already
-            seen = "test" in plain
-            before = plain.get("test" if seen else "train")
-            model["before_words"] = ON_TEST if seen else ON_TRAINING
+    before, model["before_words"] = _drawn_before(summary, plain)
     model["before"] = ratio_and_value(before)
     verdict, words = verdict_of(summary), words_of(model)
     for i, point in enumerate(points):
@@ -227,6 +217,23 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
             figure["population"] = bounds_sentence(verdict, words) if own else ""
             _put_beside(figure, plain.get(key, UNKNOWN), best_cut.get(key, UNKNOWN), model)
     return model | {"box": chart_limits(model)}
+
+
+def _drawn_before(
+    summary: dict[str, Any], plain: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Any] | None, str]:
+    """Give the figures of plain logistic regression that are drawn beside the line, and of what.
+
+    A line out of sample begins below those of the rows fitted to, as if fairness cost that.
+    """
+    counts = (summary["plain"] or {}).get("judged")
+    if counts:
+        about = target_of(summary), len(summary["groups"]), True, objective_of(summary)
+        return measure(counts, *about), f", {summary['reached']['where']}"
+    # The columns of boosted models are out of fold already.
+    if summary["asked"].get("place", "train") == "train" or summary.get("boosted"):
+        return plain.get("train"), ""
+    return (plain["test"], ON_TEST) if "test" in plain else (plain.get("train"), ON_TRAINING)
 
 
 def _rows_of(rate: Rate, groups: list[str], rows: list[str]) -> dict[str, Any]:

@@ -331,8 +331,8 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
             else f" Test rows are a sample themselves: a {words.name} that holds in the population "
             f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
-            f"{words.symbol} that holds on new rows."
+            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for "
+            f"{'an' if words.symbol == 'ε' else 'a'} {words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}.{advice}", "yellow")
     elif not unknown:
