@@ -364,17 +364,19 @@ class TestUse:
         assert streamed.stdout.startswith("prediction,")
         assert ("The group decides" in streamed.stderr) == bool(options)
 
-    def test_a_model_saved_in_python(self, tmp_path):
+    @pytest.mark.parametrize("name", [None, "repaid"])
+    def test_a_model_saved_in_python(self, name, tmp_path):
         from evenhand import fair_pipeline, save_model
 
         frame = codes().drop(columns=["closed", "spouse"])
         pipe = fair_pipeline("sex", tau=0.5, pos_label="no").fit(
-            frame.drop(columns="paid"), np.where(frame.paid, "yes", "no")
+            frame.drop(columns="paid"),
+            pd.Series(np.where(frame.paid, "yes", "no"), name=name),
         )
         save_model(pipe, tmp_path / "m")
         frame.to_csv(tmp_path / "t.csv", index=False)
         call = ["predict", str(tmp_path / "m"), str(tmp_path / "t.csv"), "-o", str(tmp_path / "a")]
-        assert run(*call).stdout.startswith("favourable answer: label = no\n")
+        assert run(*call).stdout.startswith(f"favourable answer: {name or 'label'} = no\n")
 
 
 class TestTargets:

@@ -171,7 +171,7 @@ CHANGES = {
         "bad_trees slopes",
     ),
     "fewer trees": (array("trees.roots", lambda v: v[:-1]), "bad_trees roots"),
-    "a scale of 0": (array("scaler.scale", put(0, 0.0)), "bad_scale of the boosted columns"),
+    "a scale of 0": (array("scaler.scale", put(0, 0.0)), "bad_scale label logit"),
     "fewer scales": (array("scaler.mean", lambda v: v[:-1]), "other_shape scaler.mean"),
     "folds": (state(lambda s: s["boosted"]["params"].update(n_folds=3)), "bad_trees models"),
     "no folds": (
@@ -186,6 +186,10 @@ CHANGES = {
     ),
     "fewer models": (state(lambda s: s["boosted"]["models"].pop()), "bad_trees models"),
     "inputs": (about(n_features_in=3), None),
+    "names of others": (
+        state(lambda s: s["boosted"].update(feature_names_in={"kind": "str", "values": ["b"]})),
+        "other_columns",
+    ),
     "a column of groups": (about(group_column=99), "bad_index group_column"),
     "categories of a column": (
         about(categories=[[99, {"kind": "int", "values": [1]}]]),
@@ -295,6 +299,10 @@ def test_an_estimator_that_no_file_can_hold(tmp_path):
     model.fit(frame[["b", "c"]], y, sensitive_features=z)
     with raises("unsavable_estimator"):
         save_model(model, tmp_path / "m")
+    model.scores_ = f"the scores of {'Word ' * 40}"
+    with raises("unsavable_estimator") as error:
+        save_model(model, tmp_path / "m")
+    assert "Word Word …; save the estimator" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_draws_the_frontier_and_the_chosen_point(model):
     assert any("0.7" in t.get_text() for t in display.ax_.texts)
 
 
+def test_the_axes_say_that_rows_were_fitted_to_where_others_decided():
+    X, y, z = make_problem()
+    for selection, rows in (("train", "on training data"), ("crossfit", "on the rows fitted to")):
+        fit = FairClassifier(tau=0.7, selection=selection).fit(X, y, sensitive_features=z)
+        ax = FrontierDisplay.from_estimator(fit).ax_
+        assert rows in ax.get_xlabel()
+        assert ax.get_ylabel() == f"accuracy {rows}"
+
+
 def test_draws_where_told(model, tmp_path):
     figure, ax = plt.subplots()
     display = FrontierDisplay.from_estimator(model, ax=ax, color="red")
@@ -105,6 +114,15 @@ class TestTrajectory:
             lower.lines[1].get_ydata(), model.trajectory_.to_frame()["rate"]
         )
         assert "τ = 0.7" in [t.get_text() for t in lower.get_legend().texts]
+
+    def test_no_adversary_is_drawn_where_none_played(self, model):
+        X, y, z = make_problem()
+        alone = FairClassifier(tau=0.7, group_cuts=True).fit(X, y, sensitive_features=z)
+        assert set(alone.trajectory_.to_frame()["leg"]) == {"optimum"}
+        for fit, shown in ((model, True), (alone, False)):
+            upper = TrajectoryDisplay.from_estimator(fit).ax_[0]
+            words = [t.get_text() for t in upper.get_legend().texts]
+            assert ("adversary's loss" in words) == shown
 
     def test_differences_are_drawn_where_they_are_the_target(self):
         X, y, z = make_problem()

@@ -254,11 +254,24 @@ def test_the_accuracy_is_shown_once_and_in_its_own_words(summary):
     assert "% of the test rows. Plain logistic regression" in Page(page).text
 
 
+@pytest.mark.parametrize(
+    ("needs_group", "cut"), [(False, "a cut of its own"), (True, "a cut for each group")]
+)
+def test_where_the_saved_model_came_from(needs_group, cut):
+    summary = made_up()
+    summary |= {"needs_group": needs_group, "saved": {"source": "optimum", "counts": {}}}
+    told = f"The saved model came from the fit that looks at accuracy alone, with {cut}."
+    assert told in render(summary)
+
+
 def test_rows_fitted_to_are_told_from_rows_as_if_left_out():
     words, summary = "where the model looks fairer and more accurate than it is", made_up()
     assert words not in render(summary)
-    asked = {**summary["asked"], "place": "left_out"}
-    assert words in render(summary | {"asked": asked})
+    for place in ("left_out", "crossfit", "holdout"):
+        asked = {**summary["asked"], "place": place}
+        page = render(summary | {"asked": asked})
+        assert words in page
+        assert page.index(words) < page.index("Selection rate</b>: Of all rows")
 
 
 @pytest.mark.parametrize(
@@ -607,6 +620,7 @@ def test_marks_of_the_frontier_stand_where_they_say():
         "n_points": 0,
         "plain": {},
         "fitted": "",
+        "before": None,
         "chosen": None,
     }
     drawn = frontier_drawing(model)

@@ -6,10 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Page, raises, run, words
+from sklearn.linear_model import LogisticRegression
 
 from evenhand.core.errors import Parameter
 from evenhand.persist.model_file import load_model
 from evenhand.views.report import render
+from evenhand.views.report.drawings import frontier_drawing, place
+from evenhand.views.report.figures import page_data
+from evenhand.views.terminal.models import say_test
+from evenhand.views.terminal.screen import Screen
 from evenhand.workflow.audit import audit as audit_table
 from evenhand.workflow.labels import label_values
 from evenhand.workflow.summary import summarise
@@ -376,3 +381,88 @@ def test_the_page_says_no_frequency_that_was_not_measured():
     text = Page(render(summarise(saved))).text
     assert "more often below" not in text
     assert "among them the ratio can be below the target" in text
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_page_tells_of_an_adversary_where_one_played(alone):
+    frame = people(a=(400, 0.5), b=(400, 0))
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.8, "group_cuts": alone}
+    saved = train_table(frame, **about, test_size=0)
+    assert (set(summarise(saved)["curves"]["leg"]) == {"optimum"}) == alone
+    text = Page(render(summarise(saved))).text
+    assert ("dversary" in text) != alone
+    assert ("Many of the steps left models behind" in text) != alone
+    told = "the models that the target picks among are its score with other cuts, one for each gro"
+    assert (told in text) == alone
+
+
+@pytest.mark.parametrize("selection", ["crossfit", "holdout"])
+def test_figures_of_rows_fitted_to_are_told_before_them(tmp_path, selection):
+    frame = people(a=(400, 0.3), b=(400, 0))
+    args = [*TRAIN, "-o", str(tmp_path / "m.model"), "--test-size", "0"]
+    told = "the model looks fairer and more accurate than it is"
+    text = shown(tmp_path, frame, *args, command="train")
+    assert told not in text
+    text = shown(tmp_path, frame, *args, "--selection", selection, command="train")
+    assert 0 < text.index(told) < text.index("On 800 training rows")
+    assert told in Page((tmp_path / "m.html").read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize(
+    ("selection", "told"),
+    [
+        ("train", ""),
+        ("crossfit", "figures out of fold are"),
+        ("holdout", "the held-out rows alone"),
+    ],
+)
+def test_scores_had_not_seen_the_rows_and_the_cuts_had(selection, told):
+    frame = people(a=(200, 0.3), b=(200, 0))
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.5, "boosted": True, "n_folds": 2}
+    about |= {"booster": LogisticRegression(), "group_cuts": True, "confidence": None}
+    text = Page(
+        render(summarise(train_table(frame, **about, selection=selection, test_size=0)))
+    ).text
+    assert "by models that had not seen them" in text
+    assert ("But the cuts were" in text) == (selection != "train")
+    assert told in text
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({"group_cuts": True}, ", out of fold"),
+        ({}, ", on test rows"),
+        ({"test_size": 0}, ", on training rows, where it looks better than it is"),
+    ],
+)
+def test_plain_regression_is_drawn_as_the_line_is_or_says_of_which_rows(options, where):
+    frame = people(a=(200, 0.5), b=(200, 0))
+    frame = frame.join(
+        pd.DataFrame(np.random.default_rng(1).normal(size=(400, 40))).add_prefix("n")
+    )
+    about = {"label": "y", "sensitive": ["g"], "tau": 0.5, "selection": "crossfit"}
+    summary = summarise(train_table(frame, **about | options))
+    model, counts = page_data(summary), summary["plain"]["counts"]
+    drawn, test = model["before"], counts.get("test")
+    assert f"plain logistic regression{where}" in Page(render(summary)).text
+    worth = {key: np.trace(np.sum(c, axis=0)) / np.sum(c) for key, c in counts.items()}
+    if "group_cuts" in options:
+        # Other models judge each fold: far from the figure of the rows fitted to.
+        assert drawn[1] < worth["train"] - 0.02
+        judged = np.array(summary["plain"]["judged"])
+        assert judged.sum() == np.sum(counts["train"])
+        assert drawn[1] == pytest.approx(np.trace(judged.sum(axis=0)) / judged.sum())
+    else:
+        assert drawn[1] == pytest.approx(worth["test" if test else "train"])
+    x, y = frontier_drawing(model)["before"]
+    assert (x, y) == place(model["box"], *drawn)
+
+
+@pytest.mark.parametrize(("goal", "asks"), [("tau", "asks for a τ"), ("epsilon", "asks for an ε")])
+def test_the_article_of_a_greek_letter(goal, asks, capsys):
+    about = {"label": "y", "sensitive": ["g"], goal: 0.5, "confidence": None}
+    summary = summarise(train_table(people(a=(200, 0.5), b=(200, 0)), **about))
+    summary["saved"]["counts"]["test"] = [[[0, 9], [0, 9]], [[9, 0], [9, 0]]]
+    say_test(Screen(), summary)
+    assert asks in words(capsys.readouterr().out)

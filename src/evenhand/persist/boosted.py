@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ ABOUT = {"booster": str, "n_features_in": int, "own_engine": bool, "models": lis
 BROUGHT = {"words": str, "before": str, "curve": list}
 
 
+def _short(words: str) -> str:
+    return shorten(words, 100, placeholder=" …")
+
+
 def boosted_state(
     model: FairBoostedClassifier, arrays: Arrays, write_values: Callable[[Any], Any]
 ) -> dict[str, Any]:
@@ -38,7 +43,9 @@ def boosted_state(
         raise InputError("unsavable_scorers")
     read = all(isinstance(e, int) or getattr(e, "forest", None) for e in labels)
     if isinstance(model, FairAdjusted) and not read:
-        raise InputError("unsavable_estimator", estimator=model.scores_[:100])
+        raise InputError(
+            "unsavable_estimator", estimator=shorten(model.scores_, 100, placeholder=" …")
+        )
     estimates = [
         e
         for label, models in zip(labels, columns.models, strict=True)
@@ -46,7 +53,9 @@ def boosted_state(
         if not isinstance(e, int)
     ]
     if any(e.model is not None and e.forest is None for e in estimates):
-        raise InputError("unsavable_booster", booster=model.booster_[:100])
+        raise InputError(
+            "unsavable_booster", booster=shorten(model.booster_, 100, placeholder=" …")
+        )
     if callable(params["sensitive_features"]):
         raise TypeError("a classifier whose sensitive_features is a function cannot be saved.")
     if not isinstance(params["random_state"], int | type(None)):
@@ -140,7 +149,8 @@ def boosted_from(
     for name in ("mean", "scale"):
         check_array(f"scaler.{name}", arrays[f"scaler.{name}"], (len(names),))
         setattr(scaler, f"{name}_", arrays[f"scaler.{name}"])
-    refuse((scaler.scale_ <= 0).any(), "bad_scale", column="of the boosted columns")
+    flat = scaler.scale_ <= 0
+    refuse(flat.any(), "bad_scale", column=names[int(np.argmax(flat))])
     scaler.n_features_in_ = len(names)
     columns.inputs, columns.scaler, columns.names = inputs, scaler, names
     columns.models = []
@@ -155,7 +165,8 @@ def boosted_from(
     model.n_features_in_ = n
     if "feature_names_in" in state:
         model.feature_names_in_ = read_values(state["feature_names_in"], limits)
-        refuse(len(model.feature_names_in_) != n, "other_columns", n_inputs=n, n_columns=n)
+        n_names = len(model.feature_names_in_)
+        refuse(n_names != n, "other_columns", n_inputs=n, n_columns=n_names)
     if about is not None:
         model.scores_, model.before_ = about["words"], about["before"]
     fitted: FairBoostedClassifier = model.adopt(engine, columns, column, state["booster"])

@@ -250,12 +250,9 @@ def _check_inputs(fit: Fit, model: FairClassifier) -> None:
     wrong = not n_inputs or len(np.unique(fit.inputs)) < n_inputs
     refuse(wrong, "repeated_inputs")
     names = getattr(model, "feature_names_in_", None)
-    refuse(
-        n_columns > n_inputs + 1 or (names is not None and len(names) != n_columns),
-        "other_columns",
-        n_inputs=n_inputs,
-        n_columns=n_columns,
-    )
+    refuse(n_columns > n_inputs + 1, "other_columns", n_inputs=n_inputs, n_columns=n_columns)
+    n_names = n_columns if names is None else len(names)
+    refuse(n_names != n_columns, "other_columns", n_inputs=n_columns, n_columns=n_names)
     if fit.edges is not None:
         check_array("edges", fit.edges, (len(fit.edges),))
 

@@ -78,7 +78,9 @@ def model_writer(
 
     It has the parameters of :func:`save_model`, and ``limits`` that the file is held to.
     """
-    file = archive.pack(*to_state(model, facts or {}), limits)
+    label = getattr(model, "label_", None)
+    known = {} if label is None else {"label": label}
+    file = archive.pack(*to_state(model, {**known, **(facts or {})}), limits)
     try:
         read_model(file, "it", limits)  # what is saved can be loaded
     except ModelFileError as error:

@@ -52,6 +52,8 @@ converged_, n_iter_, classes_, groups_, small_groups_
         Those of the classifier, which is ``model[-1]``.
     n_dropped_ : int
         Rows that were left out because they have no group.
+    label_ : str or None
+        The name of the label, if ``y`` had one.
     edges_ : dict of str to ndarray
         Edges of the bins of each column in ``bins``.
     """
@@ -132,6 +134,7 @@ converged_, n_iter_, classes_, groups_, small_groups_
             raise InputError(
                 "groups_beside_table", columns=listed(as_names(self.sensitive_features))
             )
+        self.label_ = str(getattr(y, "name", None) or "") or None
         X = as_table(X)
         columns = self._columns()._replace(bins=self.bins)
         check_words(X, columns.sensitive, columns.missing)

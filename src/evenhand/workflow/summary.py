@@ -101,6 +101,7 @@ def summarise(saved: SavedModel, spell: Spelling = str) -> dict[str, Any]:
         "plain": {
             "counts": facts["plain"]["counts"],
             "best_cut": facts["plain"].get("best_cut"),  # models of earlier versions have none
+            **_plain_judged(model),
         },
         "curves": _curves(model),
         "weights": [] if boosted else _changed_weights(pipeline, facts["plain"]["weights"]),
@@ -309,6 +310,17 @@ def _too_sure(model: Any, facts: Mapping[str, Any]) -> str | None:
     n_columns = int(np.count_nonzero(np.any(model.coef_ != 0, axis=0)))
     rows = model.frontier_.last.counts[: len(model.groups_)].sum(axis=(1, 2))
     return "columns" if many_columns(n_columns, rows) else None
+
+
+def _plain_judged(model: Any) -> dict[str, Any]:
+    """Give the counts of plain logistic regression where the point was chosen, if they are known.
+
+    There the last iterate is counted, which is plain logistic regression where no other was made.
+    """
+    known = model.held_out_ is not None and len(model.trajectory_.iterates) == 1
+    if not known or isinstance(model, FairAdjusted):
+        return {}
+    return {"judged": model.held_out_.last.tolist()}
 
 
 def _goals(model: FairClassifier) -> dict[str, list[Any]]:

@@ -82,7 +82,10 @@ class FrontierDisplay(Display):
             tau=estimator.target_.level,
             chosen=(estimator.point_.rate, float(objective.value(estimator.point_.counts))),
             feasible=estimator.point_.feasible,
-        ).plot(ax=ax, **kwargs)
+        )
+        if estimator.held_out_ is not None:  # whose figures the points were chosen by
+            display.data = "the rows fitted to"
+        display.plot(ax=ax, **kwargs)
         display._own_figure = ax is None
         return display
 

@@ -141,7 +141,8 @@ class TrajectoryDisplay(Display):
             raise InputError("too_many_axes", n=len(axes), most=most)
         if len(axes) == 2:
             self._draw(axes[0], self.frame["loss_c"], 0, "classification loss")
-            self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")
+            if "leg" not in self.frame or self.frame["leg"].ne("optimum").any():
+                self._draw(axes[0], -self.frame["loss_u"], 1, "adversary's loss")
             axes[0].set_ylabel("loss")
         self._draw_rates(axes[-1])
         for ax in axes:

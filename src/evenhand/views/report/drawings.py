@@ -28,7 +28,7 @@ LEG_WORDS = {
 }
 # What found a model, as its point has it.
 SOURCE_WORDS = {
-    "optimum": "the fit that looks at accuracy alone, with a cut of its own",
+    "optimum": "the fit that looks at accuracy alone, with {cut}",
     "solver": "the steps against the adversary",
     "discriminants": "the directions between predicting the label and predicting the group",
     "rules": "the rules that would be optimal if the estimates were right",
@@ -70,18 +70,18 @@ def _decimals(values: list[float], form: str = "g") -> int:
     return max(len(f"{v:{form}}".partition(".")[2]) for v in values)
 
 
-def _on_part(figures: dict[str, Any], key: str) -> tuple[float, float] | None:
-    """Ratio and the objective's value on a part, if there is a ratio."""
-    if key not in figures or figures[key]["ratio"] is None:
+def ratio_and_value(figure: dict[str, Any] | None) -> tuple[float, float] | None:
+    """Ratio and the objective's value, if there is a ratio."""
+    if figure is None or figure["ratio"] is None:
         return None
-    return figures[key]["ratio"], figures[key]["value"]
+    return figure["ratio"], figure["value"]
 
 
 def _clouds(model: dict[str, Any]) -> dict[str, list[tuple[float, float]]]:
     """Give the points' ratios and values on the parts that were not fitted to."""
     usual = [p["figures"] for p in model["points"][: model["n_points"]] if p["usual"]]
     return {
-        key: [at for figures in usual if (at := _on_part(figures, key))]
+        key: [at for figures in usual if (at := ratio_and_value(figures.get(key)))]
         for key in (part["key"] for part in model["parts"])
         if key != model["fitted"]
     }
@@ -95,7 +95,7 @@ def chart_limits(model: dict[str, Any]) -> list[float] | None:
     if any(p["usual"] for p in points):
         chosen = model["points"][model["chosen"]] if model["chosen"] is not None else None
         points = [p for p in points if p["usual"] or p is chosen]
-    before = _on_part(model["plain"], model["fitted"])
+    before = model["before"]
     shown = [(p["reach"], p["value"]) for p in points] + ([before] if before else [])
     shown += [at for cloud in _clouds(model).values() for at in cloud]
     least = min([model["tau"], *(x for x, _ in shown)])
@@ -124,7 +124,7 @@ def frontier_drawing(model: dict[str, Any]) -> dict[str, Any] | None:
     digits = max(_decimals(across), 1)
     per, unit = model["words"]["per"], model["words"]["unit"]
     level_digits = _decimals([per * v for v in levels], ".6g" if unit else ".12g")
-    before = _on_part(model["plain"], model["fitted"])
+    before = model["before"]
     saved = model["points"][model["chosen"]] if model["chosen"] is not None else None
     return {
         "line": "".join(line),
@@ -198,17 +198,17 @@ def curves_drawing(curves: dict[str, Any] | None, words: dict[str, Any]) -> dict
             }
         )
         begin += size
-    charts = []
+    charts, solved = [], set(curves["leg"]) != {"optimum"}
     # What the target compares; a ratio is there whatever that is.
     other = {"difference", "shortfall"} & set(curves)
     for key, title, about, sign in CURVES:
-        if key == "ratio" and other:
+        if (key == "ratio" and other) or (key == "loss_u" and not solved):
             continue
         values = [None if v is None else sign * float(v) for v in (curves.get(key) or [])[:n]]
         if any(v is not None for v in values):
             charts.append(_curve(values, n, share=key == "accuracy"))
             charts[-1] |= {"title": title.format_map(words), "words": about.format_map(words)}
-    return {"legs": legs, "n": n, "charts": charts} if charts else None
+    return {"legs": legs, "n": n, "charts": charts, "solved": solved} if charts else None
 
 
 def _curve(values: list[float | None], n: int, share: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from evenhand.core.targets import Target
 from evenhand.statistics.proportions import clopper_pearson
 from evenhand.views.formats import VISIBLE_RATE, grouped, optimum_name, plain_name
 from evenhand.views.objectives import objective_words
-from evenhand.views.report.drawings import chart_limits, nice_top
+from evenhand.views.report.drawings import chart_limits, nice_top, ratio_and_value
 from evenhand.views.report.phrases import PHRASES, part_words
 from evenhand.views.report.words import how_chosen, sure_words
 from evenhand.views.targets import TARGET_WORDS, words_of
@@ -25,6 +25,8 @@ from evenhand.views.verdicts import bounds_sentence
 from evenhand.workflow.summary import objective_of, target_of, verdict_of, worth_of
 
 SMALL_ROWS = "rows of groups too small to compare"
+# Which rows plain logistic regression is drawn of, where the line is of others.
+ON_TEST, ON_TRAINING = ", on test rows", ", on training rows, where it looks better than it is"
 # Of a part that was not counted.
 UNKNOWN: dict[str, Any] = {
     "accuracy": None,
@@ -205,6 +207,8 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
         ],
         "phrases": PHRASES,
     }
+    before, model["before_words"] = _drawn_before(summary, plain)
+    model["before"] = ratio_and_value(before)
     verdict, words = verdict_of(summary), words_of(model)
     for i, point in enumerate(points):
         for key, figure in point["figures"].items():
@@ -213,6 +217,23 @@ def page_data(summary: dict[str, Any]) -> dict[str, Any]:
             figure["population"] = bounds_sentence(verdict, words) if own else ""
             _put_beside(figure, plain.get(key, UNKNOWN), best_cut.get(key, UNKNOWN), model)
     return model | {"box": chart_limits(model)}
+
+
+def _drawn_before(
+    summary: dict[str, Any], plain: dict[str, dict[str, Any]]
+) -> tuple[dict[str, Any] | None, str]:
+    """Give the figures of plain logistic regression that are drawn beside the line, and of what.
+
+    A line out of sample begins below those of the rows fitted to, as if fairness cost that.
+    """
+    counts = (summary["plain"] or {}).get("judged")
+    if counts:
+        about = target_of(summary), len(summary["groups"]), True, objective_of(summary)
+        return measure(counts, *about), f", {summary['reached']['where']}"
+    # The columns of boosted models are out of fold already.
+    if summary["asked"].get("place", "train") == "train" or summary.get("boosted"):
+        return plain.get("train"), ""
+    return (plain["test"], ON_TEST) if "test" in plain else (plain.get("train"), ON_TRAINING)
 
 
 def _rows_of(rate: Rate, groups: list[str], rows: list[str]) -> dict[str, Any]:

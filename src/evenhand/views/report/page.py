@@ -119,7 +119,12 @@ def render(summary: dict[str, Any]) -> str:
         constant=constant_sentence(summary, start) if start else "",
         slider=slider,
         plain=plain_name(summary),
-        sources=SOURCE_WORDS,
+        sources={
+            name: text.format(
+                cut="a cut for each group" if summary["needs_group"] else "a cut of its own"
+            )
+            for name, text in SOURCE_WORDS.items()
+        },
         weight_words=WEIGHTS_OF_MANY if len(summary["labels"]) > 2 else WEIGHTS_OF_TWO,
         weights=[weights_drawing(table) for table in summary["weights"]],
         curves=curves_drawing(summary["curves"], model["words"]),

@@ -81,8 +81,19 @@ TRAINING_FIGURES = {
     "left_out": "Figures of the training rows by groups are of the rows as they were fitted to, "
     "where the model looks fairer and more accurate than it is. Those with each row as if left out "
     "are nearer to what new rows will show.",
+    "crossfit": "Figures of the training rows by groups are of the rows as they were fitted to, "
+    "where the model looks fairer and more accurate than it is. Those out of fold are nearer to "
+    "what new rows will show.",
+    "holdout": "Figures of the training rows by groups are mostly of rows as they were fitted to, "
+    "where the model looks fairer and more accurate than it is. Those on the held-out rows alone "
+    "are nearer to what new rows will show.",
     "boosted": "Figures of training rows are by models that had not seen them. To predict the same "
     "rows again gives others, which look better, as most of the models have seen them.",
+    # What is said besides of scores that had not seen the rows.
+    "cuts crossfit": " But the cuts were chosen on these very rows: figures out of fold are nearer "
+    "to what new rows will show.",
+    "cuts holdout": " But the cuts were found on most of these rows: figures on the held-out rows "
+    "alone are nearer to what new rows will show.",
 }
 
 SELECTION_WORDS = {

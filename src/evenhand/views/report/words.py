@@ -441,8 +441,10 @@ def training_sentence(summary: dict[str, Any]) -> str:
     """Say what figures of the training rows are, where that is not plain."""
     if all(part["key"] != "train" for part in summary["parts"]):
         return ""
-    boosted = summary.get("boosted") and not summary.get("adjusted")
-    return TRAINING_FIGURES.get("boosted" if boosted else summary["asked"].get("place", ""), "")
+    place = summary["asked"].get("place", "")
+    if summary.get("boosted") and not summary.get("adjusted"):
+        return TRAINING_FIGURES["boosted"] + TRAINING_FIGURES.get(f"cuts {place}", "")
+    return TRAINING_FIGURES.get(place, "")
 
 
 def dear_sentence(summary: dict[str, Any]) -> str:

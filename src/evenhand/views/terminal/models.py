@@ -253,6 +253,8 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     _say_unlabelled(screen, summary)
     if again_sentence(summary):
         screen.say(again_sentence(summary), "yellow")
+    if training_sentence(summary):
+        screen.say(training_sentence(summary), "dim")
     for part in summary["parts"]:
         rows, where = _classifiers(summary, part["key"]), f"On {part['n']:,} {part['title']}"
         if not rows:
@@ -278,8 +280,6 @@ def _show_outcome(screen: Screen, summary: dict[str, Any], notes: Sequence[str])
     if best is not None and best["cut"] != 0:
         top = objective_words(objective_of(summary))["top"]
         screen.say(f"Best cut: the score threshold that is {top} on training rows.", "dim")
-    if training_sentence(summary):
-        screen.say(training_sentence(summary), "dim")
     say_test(screen, summary)
     useless = useless_sentence(summary).translate(NO_MARKS)
     if useless:
@@ -331,8 +331,8 @@ def say_test(screen: Screen, summary: dict[str, Any]) -> None:
             else f" Test rows are a sample themselves: a {words.name} that holds in the population "
             f"is sometimes {words.missed} {words.symbol} among them."
             if summary["asked"]["confidence"]
-            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for a "
-            f"{words.symbol} that holds on new rows."
+            else f" {screen.spell(Parameter('confidence', 0.9))}, or certified, asks for "
+            f"{'an' if words.symbol == 'ε' else 'a'} {words.symbol} that holds on new rows."
         )
         screen.say(f"On the test rows {', and '.join(below)}.{advice}", "yellow")
     elif not unknown:
