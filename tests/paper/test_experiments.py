@@ -645,6 +645,19 @@ def test_a_bound_that_never_falls_below_the_start_is_vacuous():
     assert verdicts.count(VACUOUS) == 4
 
 
+def test_what_one_method_reaches_in_one_setting_was_in_reach():
+    discovery = EXPERIMENTS["discovery_moved"]
+    table = with_peers(curve(0.8, 0.3), peers_of(0.5, 0.7)).assign(reached=0.6)
+    once = (table["name"] == "Celis") & (table["rival"] == "as here") & (table["rho"] == 0.5)
+    table.loc[once, "rate"] = 0.85
+    found = discovery.complete(table)
+    reached = found.groupby("rho")["reached"].unique().map(list).to_dict()
+    assert reached.pop(0.5) == [0.85]
+    assert all(value == [0.6] for value in reached.values())
+    shown = judge(discovery.claims[1], "e", found).measured(PRINTED)
+    assert "low at ρ = 0.5 (reached 0.85)" in shown
+
+
 def test_what_no_rule_can_reach_is_not_judged():
     high = next(c for c in EXPERIMENTS["discovery_full"].claims if "high in most" in c.statement)
     table = with_peers(curve(0.8, 0.9), peers_of(0.7, 0.81))

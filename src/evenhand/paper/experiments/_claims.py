@@ -154,6 +154,8 @@ class Experiment:
         The paper's statements that its table decides.
     needs : tuple of str, default=()
         Packages of the extra ``paper`` that it cannot do without, besides matplotlib.
+    complete : callable ``(table) -> table``, optional
+        Adds what all cells together tell.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Experiment:
     caption: str
     claims: tuple[Claim, ...]
     needs: tuple[str, ...] = ()
+    complete: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
 
 
 @cache
@@ -200,7 +203,7 @@ def experiment(
     words : mapping, optional
         What stands there in braces.
     **parts
-        ``cells``, ``run``, ``draw`` and ``needs`` of :class:`Experiment`.
+        ``cells``, ``run``, ``draw``, ``needs`` and ``complete`` of :class:`Experiment`.
     """
     text = claims_texts()[section or name]
 

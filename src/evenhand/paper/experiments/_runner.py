@@ -91,7 +91,7 @@ def finished(experiment: Experiment, out: Path, *, quick: bool) -> pd.DataFrame 
             return None
         rows += measured[0]
         seconds += measured[1]
-    table = pd.DataFrame(rows)
+    table = experiment.complete(pd.DataFrame(rows))
     table.attrs[SECONDS] = seconds
     return table
 

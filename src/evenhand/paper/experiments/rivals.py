@@ -70,7 +70,7 @@ def run(
 
     ``majority`` is the constant answer's accuracy, ``bound`` what :func:`_bound` gives. For false
     discovery ``reached`` is the ratio of the rule that τ chooses on the training rows among all of
-    these and those of :func:`_searched`.
+    these and those of :func:`_searched`, which :func:`_with_reached` compares with each of them.
     """
     data, notion = lab.split(rho, seed, inputs, scheme), find_notion(notion_name)
     train, discovery = lab.part_of(data), notion_name == "false_discovery"
@@ -283,6 +283,15 @@ def _of_rho(table: pd.DataFrame, column: str) -> pd.Series:
     return table.groupby("rho")[column].mean()
 
 
+def _with_reached(table: pd.DataFrame) -> pd.DataFrame:
+    """Raise ``reached`` to the highest mean over the seeds that any method has in any setting."""
+    runs = table.assign(rate=table["rate"].astype(float).fillna(0.0))
+    kinds = [c for c in ("name", "rival", "reading", "ridge", *CHOICES) if c in table]
+    means = runs.groupby(["rho", *dict.fromkeys(kinds)], dropna=False)["rate"].mean()
+    best = np.maximum(means.groupby("rho").max(), _of_rho(table, "reached"))
+    return table.assign(reached=table["rho"].map(best))
+
+
 def _higher_ratio(table: pd.DataFrame) -> Finding:
     names, here = [OURS, *PEERS], _of_rho(table, "bound") >= TAU
     if not here.any():
@@ -354,6 +363,7 @@ def _discovery(name: str, inputs: str, scheme: str, words: str) -> Experiment:
         draw=partial(_draw, rate="test false discovery ratio"),
         needs=("cvxpy",),
         section="discovery",
+        complete=_with_reached,
         words={"data": f"{inputs}, {scheme}", "labels": words},
         tests={
             "higher_ratio": _higher_ratio,
