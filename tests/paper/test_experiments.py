@@ -39,16 +39,14 @@ from evenhand.paper.experiments._claims import (
     VACUOUS,
     VERDICTS,
     Variant,
-    against_spread,
     claims_markdown,
     claims_texts,
     criteria_hash,
-    deciding,
     judge,
     means,
-    with_spread,
 )
 from evenhand.paper.experiments._runner import code_hashes, package_hash, run_experiments, versions
+from evenhand.paper.experiments._spread import against_spread, deciding, with_spread
 from evenhand.paper.experiments.alone import _off_zhang
 from evenhand.paper.experiments.curves import EQUAL
 from evenhand.paper.experiments.lab import (
@@ -74,7 +72,7 @@ from evenhand.paper.experiments.lab import (
     settings,
     split,
 )
-from evenhand.paper.experiments.rivals import _bound, _searched, _with_group
+from evenhand.paper.experiments.reach import _bound, _with_group, searched
 
 mpl.use("Agg")
 READINGS = (
@@ -645,6 +643,39 @@ def test_a_bound_that_never_falls_below_the_start_is_vacuous():
     assert verdicts.count(VACUOUS) == 4
 
 
+def test_a_value_that_changes_two_things_decides_on_no_choice():
+    claim = next(c for c in EXPERIMENTS["counterexample"].claims if "never becomes" in c.statement)
+
+    def verdict(*values):
+        def test(rows):
+            return Finding("", rows["objective"].iloc[0] in values)
+
+        table = pd.DataFrame(
+            {"reading": r, "ridge": ALL, "size": ALL, "objective": o}
+            for r in (PRINTED, CORRECTED)
+            for o in CHOICES["objective"].values
+        )
+        only = replace(claim, test=test, choices=("objective",))
+        return judge(only, "e", table).verdict
+
+    centre, other, joint = CHOICES["objective"].values
+    assert verdict(joint) == FAILS
+    assert verdict(other) == "depends on the fairness objective"
+    assert verdict(centre, other, joint) == "holds"
+
+
+def test_few_rivals_that_count_decide_nothing():
+    claim = next(c for c in EXPERIMENTS["discovery_full"].claims if "comparable" in c.statement)
+    table = with_peers(curve(0.8, 0.9), peers_of(0.2, 0.81)).assign(
+        discovery_start="optimum", mu="10", counting="(those about as fair)"
+    )
+    table = table[(table["reading"].isin([PRINTED, ALL])) & (table["ridge"] != "1")]
+    fair = table["name"].eq("Celis") & table["rho"].isin(RHOS[:4])
+    assert claim.test(table.assign(rate=table["rate"].mask(fair, 0.9))).holds is None
+    fair |= table["name"].eq("Celis") & table["rho"].eq(RHOS[4])
+    assert claim.test(table.assign(rate=table["rate"].mask(fair, 0.9))).holds
+
+
 def test_what_one_method_reaches_in_one_setting_was_in_reach():
     discovery = EXPERIMENTS["discovery_moved"]
     table = with_peers(curve(0.8, 0.3), peers_of(0.5, 0.7)).assign(reached=0.6)
@@ -656,6 +687,12 @@ def test_what_one_method_reaches_in_one_setting_was_in_reach():
     assert all(value == [0.6] for value in reached.values())
     shown = judge(discovery.claims[1], "e", found).measured(PRINTED)
     assert "low at ρ = 0.5 (reached 0.85)" in shown
+    # but not by what one answer to everybody beats
+    table.loc[once, "accuracy"] = 0.5
+    assert (discovery.complete(table)["reached"] == 0.6).all()
+    useless = judge(discovery.claims[1], "e", found.assign(rate=0.9, accuracy=0.5))
+    assert "but no more accurate there than the constant answer" in useless.measured(PRINTED)
+    assert not useless.findings[Variant(PRINTED)].holds
 
 
 def test_what_no_rule_can_reach_is_not_judged():
@@ -667,7 +704,7 @@ def test_what_no_rule_can_reach_is_not_judged():
     assert judge(high, "e", half.assign(rate=0.2)).verdict == FAILS
     shown = judge(high, "e", half.assign(rate=0.2)).measured(PRINTED)
     assert "low at ρ = 0.21 (reached 1.00)" in shown
-    assert "open at ρ = 0.6 (at most 0.40, reached 0.40)" in shown
+    assert "open at ρ = 0.6 (bound 0.40, reached 0.40)" in shown
     # a low ratio where none is known to be higher, though it might be, decides nothing
     unknown = table.assign(rate=0.2, reached=limit)
     assert judge(high, "e", unknown).verdict == FAILS
@@ -786,9 +823,9 @@ def test_what_is_as_fair_as_the_highest_tau_cannot_be_forced_to_more():
 
 
 @pytest.mark.parametrize("encoding", ["full", "coarse"])
-def test_rules_that_do_not_know_the_group_are_searched(encoding):
+def test_rules_that_do_not_know_the_group_aresearched(encoding):
     data, notion = split(0.3, 0, encoding, MOVED), find_notion("false_discovery")
-    rules = pd.DataFrame(_searched(data, encoding, notion))
+    rules = pd.DataFrame(searched(data, encoding, notion))
     assert len(rules) == 72
     good = rules[rules["eligible"] & (rules["rate"] >= 0.9)]
     assert good["tested"].max() > 0.8

@@ -36,6 +36,9 @@ class Choice(NamedTuple):
     phrase: str
     values: tuple[str, ...]
     readings: tuple[str, ...] = (PRINTED, CORRECTED)
+    joint: tuple[str, ...] = ()
+    """Values with which something else is another one, too: a verdict that they alone change does
+    not depend on this choice."""
 
 
 CHOICES: dict[str, Choice] = {
@@ -50,7 +53,9 @@ CHOICES: dict[str, Choice] = {
     "encoding": Choice("the encoding", ("full", "Zafar's")),
     "size": Choice("the sample size", ("1,000", "20,000")),
     "objective": Choice(
-        "the fairness objective", ("the model's", "Section 6.1's", "Section 6.1's (20,000 rows)")
+        "the fairness objective",
+        ("the model's", "Section 6.1's", "Section 6.1's (20,000 rows)"),
+        joint=("Section 6.1's (20,000 rows)",),
     ),
     "noise": Choice("the noise's mean", ("½", "0")),
     "adversary": Choice("the adversary's view", ("[1, s, s²]", "[1, f]")),
@@ -274,7 +279,7 @@ def judge(claim: Claim, experiment: str, table: pd.DataFrame) -> Verdict:
         if any(
             {True, False} <= {findings[Variant(v.reading)].holds, found.holds}
             for v, found in findings.items()
-            if v.choice == name
+            if v.choice == name and v.value not in CHOICES[name].joint
         )
     ]
     centres = {v.reading: found for v, found in findings.items() if not v.choice}
@@ -291,50 +296,6 @@ def judge(claim: Claim, experiment: str, table: pd.DataFrame) -> Verdict:
     else:
         verdict = {(): FAILS, (PRINTED,): PRINTED_ONLY, (CORRECTED,): CORRECTED_ONLY}[tuple(held)]
     return Verdict(claim, experiment, findings, verdict)
-
-
-def _spread(margins: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    return margins.mean(axis=1), margins.std(axis=1, ddof=1).fillna(0.0)
-
-
-def _undecided(mean: pd.Series, spread: pd.Series) -> pd.Series:
-    return mean.abs() < spread
-
-
-def against_spread(margins: pd.DataFrame) -> bool | None:
-    """Whether margins, a row for each case and a column for each seed, are all at least 0.
-
-    A mean margin that is smaller, in size, than the standard deviation over the seeds decides
-    nothing: None, unless another case fails for certain.
-    """
-    mean, spread = _spread(margins)
-    unsure = _undecided(mean, spread)
-    if ((mean < 0) & ~unsure).any():
-        return False
-    return None if unsure.any() else True
-
-
-def deciding(margins: pd.DataFrame) -> Any:
-    """Name the case that :func:`against_spread` rests on, the least one of its kind.
-
-    It is one that fails for certain, else one that is undecided, else the one nearest to 0.
-    """
-    mean, spread = _spread(margins)
-    unsure = _undecided(mean, spread)
-    for cases in ((mean < 0) & ~unsure, unsure):
-        if cases.any():
-            return mean[cases].idxmin()
-    return mean.idxmin()
-
-
-def with_spread(values: pd.DataFrame, case: Any = None) -> str:
-    """Write the mean of a case's values and their standard deviation over the seeds.
-
-    By default the case is the one that decides whether they are at least 0.
-    """
-    mean, spread = _spread(values)
-    case = deciding(values) if case is None else case
-    return f"{mean[case]:+.3f} ± {spread[case]:.3f}"
 
 
 def means(table: pd.DataFrame, by: str, **where: object) -> pd.DataFrame:

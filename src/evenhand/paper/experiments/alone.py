@@ -16,14 +16,12 @@ from evenhand.paper.experiments._claims import (
     Cell,
     Finding,
     Rows,
-    against_spread,
     dagger,
-    deciding,
     experiment,
     means,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_over_rho
+from evenhand.paper.experiments._spread import against_spread, deciding, with_spread
 from evenhand.peers._networks import guess_group
 
 RARE = 0.02

@@ -14,13 +14,12 @@ from evenhand.paper.experiments._claims import (
     Cell,
     Finding,
     Rows,
-    against_spread,
     dagger,
     experiment,
     means,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_each, draw_over_rho
+from evenhand.paper.experiments._spread import against_spread, with_spread
 from evenhand.peers import AccuracyOnly
 
 DATA = {lab.ADULT: "Adult", 0.5: "ρ = 0.5"}

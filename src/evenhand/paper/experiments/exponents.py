@@ -10,11 +10,10 @@ from evenhand.paper.experiments._claims import (
     Cell,
     Finding,
     Rows,
-    against_spread,
     experiment,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_each
+from evenhand.paper.experiments._spread import against_spread, with_spread
 
 DATA = {lab.ADULT: "Adult", 0.8: "ρ = 0.8"}
 MOST = {"accuracy": 0.02, "rate": 0.05}

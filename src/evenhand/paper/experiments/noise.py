@@ -11,11 +11,10 @@ from evenhand.paper.experiments._claims import (
     UNDECIDED,
     Finding,
     Rows,
-    against_spread,
     experiment,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_over_rho
+from evenhand.paper.experiments._spread import against_spread, with_spread
 
 RATIOS = {"w_η / max w": "printed_ratio", "w_η / max |w|": "absolute_ratio"}
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
 
 from evenhand.core.notions import AnyNotion, find_notion
 from evenhand.datasets import Split
@@ -22,17 +21,15 @@ from evenhand.paper.experiments._claims import (
     Experiment,
     Finding,
     Rows,
-    against_spread,
     dagger,
-    deciding,
     experiment,
     means,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_over_rho
+from evenhand.paper.experiments._spread import against_spread, deciding, with_spread
+from evenhand.paper.experiments.reach import BOUNDS, TAU, searched, with_reached
 from evenhand.peers import CelisClassifier, ZafarClassifier, ZhangClassifier
 
-TAU = 0.9
 OURS, DEFAULTS = "AGD modified, τ = 0.9", "evenhand's defaults, τ = 0.9"
 ZHANG_EO = "Zhang, equalised odds"
 SHIPPED, HERE = CHOICES["rival"].values
@@ -68,9 +65,9 @@ def run(
 ) -> Rows:
     """Test accuracy and ratio of rates of ours in each reading, and of the others.
 
-    ``majority`` is the constant answer's accuracy, ``bound`` what :func:`_bound` gives. For false
+    ``majority`` is the constant answer's accuracy, ``bound`` that of :data:`BOUNDS`. For false
     discovery ``reached`` is the ratio of the rule that τ chooses on the training rows among all of
-    these and those of :func:`_searched`, which :func:`_with_reached` compares with each of them.
+    these and those of :func:`searched`, which :func:`with_reached` compares with each of them.
     """
     data, notion = lab.split(rho, seed, inputs, scheme), find_notion(notion_name)
     train, discovery = lab.part_of(data), notion_name == "false_discovery"
@@ -89,35 +86,12 @@ def run(
         rules.append(training | {"tested": measured["rate"]})
         rows.append(row | measured)
     share = float(np.mean(data.y_test))
-    facts = {"majority": max(share, 1 - share), "bound": _BOUNDS[scheme](rho, seed, inputs)}
+    facts = {"majority": max(share, 1 - share), "bound": BOUNDS[scheme](rho, seed, inputs)}
     if discovery:
-        every = pd.DataFrame(rules + _searched(data, inputs, notion)).fillna({"tested": 0.0})
+        every = pd.DataFrame(rules + searched(data, inputs, notion)).fillna({"tested": 0.0})
         every = every.astype({"accuracy": float, "rate": float, "eligible": bool})
         facts["reached"] = float(every["tested"].iloc[lab.choose(every, TAU)])
     return [row | facts for row in rows]
-
-
-def _searched(data: Split, inputs: str, notion: AnyNotion) -> Rows:
-    """Search rules that are linear in the inputs and see nothing else; ``tested``: the test ratio.
-
-    A row for each direction, every 5 degrees, between the score of :func:`lab.likely` and a
-    logistic model's log-odds of the group, given the inputs, with the cut that τ chooses.
-    """
-    train, test = lab.part_of(data), lab.part_of(data, "test")
-    guess = LogisticRegression(max_iter=1000).fit(train.X, train.z)
-    score = pd.Series(lab.likely(inputs), lab.labels(lab.ADULT, 0, inputs).index)
-    scores, tested = (
-        np.stack([score[y.index], guess.decision_function(part.X)])
-        for y, part in ((data.y_train, train), (data.y_test, test))
-    )
-    rows: Rows = []
-    for angle in np.deg2rad(np.arange(0, 360, 5)):
-        direction = np.array([np.cos(angle), np.sin(angle)]) / scores.std(axis=1)
-        cuts = lab.measure_cuts(train, direction @ scores, notion)
-        row = cuts.iloc[lab.choose(cuts, TAU)].to_dict()
-        measured = lab.measure(test, (direction @ tested > row["cut"])[None], notion)
-        rows.append(row | {"tested": float(measured["rate"].iloc[0])})
-    return rows
 
 
 def _fitted(
@@ -140,35 +114,6 @@ def _fitted(
         return training, measured
 
 
-def _bound(rho: float, seed: int, inputs: str) -> float:
-    """Give the largest false discovery ratio of a rule that is better than chance for men.
-
-    Labels that were replaced by the group, whatever the row, cannot be foreseen: a share q of the
-    women who would have label 1 have 0, and no rule has fewer false discoveries among women. Among
-    men it has no more than chance, the share of label 0.
-    """
-    before, now = (np.asarray(lab.labels(r, seed, inputs)) for r in (lab.ADULT, rho))
-    z = lab.groups(inputs)
-    lost = float(1 - now[(z == 0) & (before == 1)].mean())
-    chance = float(1 - now[z == 1].mean())
-    return min(1.0, chance / lost) if lost else 1.0
-
-
-def _with_group(rho: float, seed: int, inputs: str) -> float:
-    """Give a false discovery ratio that a rule reaches by the model that moved the labels.
-
-    It calls positive the likeliest women, 1% of them or more, with the fewest false discoveries
-    there are, and of the likeliest men so many that theirs are as many, or, if need be, all men.
-    """
-    now, z = np.asarray(lab.moved_labels(rho, seed, inputs)), lab.groups(inputs)
-    women = np.flatnonzero(z == 0)
-    false = 1 - now[women[np.argsort(-lab.likely(inputs)[women], kind="stable")]]
-    shares = (np.cumsum(false) / np.arange(1, len(false) + 1))[len(false) // 100 :]
-    chance = float(1 - now[z == 1].mean())
-    return min(1.0, chance / float(shares.min())) if shares.min() else 1.0
-
-
-_BOUNDS = {lab.REPLACED: _bound, lab.MOVED: _with_group}
 PEERS = ("Zafar", "Zhang", "Celis")
 
 
@@ -283,15 +228,6 @@ def _of_rho(table: pd.DataFrame, column: str) -> pd.Series:
     return table.groupby("rho")[column].mean()
 
 
-def _with_reached(table: pd.DataFrame) -> pd.DataFrame:
-    """Raise ``reached`` to the highest mean over the seeds that any method has in any setting."""
-    runs = table.assign(rate=table["rate"].astype(float).fillna(0.0))
-    kinds = [c for c in ("name", "rival", "reading", "ridge", *CHOICES) if c in table]
-    means = runs.groupby(["rho", *dict.fromkeys(kinds)], dropna=False)["rate"].mean()
-    best = np.maximum(means.groupby("rho").max(), _of_rho(table, "reached"))
-    return table.assign(reached=table["rho"].map(best))
-
-
 def _higher_ratio(table: pd.DataFrame) -> Finding:
     names, here = [OURS, *PEERS], _of_rho(table, "bound") >= TAU
     if not here.any():
@@ -313,17 +249,20 @@ def _higher_ratio(table: pd.DataFrame) -> Finding:
 
 
 def _high_ratio(table: pd.DataFrame) -> Finding:
-    rate = _mean(table, "rate", [OURS])[OURS]
+    rate, accuracy = (_mean(table, what, [OURS])[OURS] for what in ("rate", "accuracy"))
     bound, reached = (_of_rho(table, what) for what in ("bound", "reached"))
-    high = (rate >= 0.8) & (bound >= 0.8)
+    high, useful = (rate >= 0.8) & (bound >= 0.8), accuracy > _of_rho(table, "majority")
+    useless, high = int((high & ~useful).sum()), high & useful
     open_ = ~high & (reached < 0.8)
     text = f"{high.sum()} of {len(high)} ρ{dagger(means(table, 'rho', name=OURS))}"
-    limits = bound.map(lambda b: f"at most {b:.2f}, " * (b < 0.8))
+    limits = bound.map(lambda b: f"bound {b:.2f}, " * (b < 0.8))
     shown = pd.Series(
         {rho: f"{rho:g} ({limits[rho]}reached {r:.2f})" for rho, r in reached.items()}
     )
     for what, which in (("low", ~high & ~open_), ("open", open_)):
         text += f"; {what} at ρ = {', '.join(shown[which])}" * bool(which.any())
+    if useless:
+        text += f"; high at {useless} more, but no more accurate there than the constant answer"
     half = len(high) / 2
     holds = True if high.sum() > half else (None if (high | open_).sum() > half else False)
     return Finding(text, holds, OPEN)
@@ -331,7 +270,7 @@ def _high_ratio(table: pd.DataFrame) -> Finding:
 
 def _comparable(table: pd.DataFrame) -> Finding:
     gains, out = _gains(table)
-    if gains.empty:
+    if len(gains) <= table["rho"].nunique() / 2:
         return Finding(out[2:], None, OPEN)
     loss = -gains.mean(axis=1)
     good = bool((loss <= 0.03).mean() > 0.5 and loss.max() <= 0.1)
@@ -363,7 +302,7 @@ def _discovery(name: str, inputs: str, scheme: str, words: str) -> Experiment:
         draw=partial(_draw, rate="test false discovery ratio"),
         needs=("cvxpy",),
         section="discovery",
-        complete=_with_reached,
+        complete=with_reached,
         words={"data": f"{inputs}, {scheme}", "labels": words},
         tests={
             "higher_ratio": _higher_ratio,

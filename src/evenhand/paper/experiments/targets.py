@@ -11,13 +11,11 @@ from evenhand.paper.experiments._claims import (
     UNDECIDED,
     Finding,
     Rows,
-    against_spread,
-    deciding,
     experiment,
     means,
-    with_spread,
 )
 from evenhand.paper.experiments._draw import draw_panels
+from evenhand.paper.experiments._spread import against_spread, deciding, with_spread
 
 TAUS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 STYLES = {
