@@ -185,6 +185,7 @@ def test_what_is_embedded_has_its_licence_in_the_package():
         assert embedded == (record.table_sha256 is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adult", "german"])
 def test_embedded_file_is_small_and_rebuildable(name, tmp_path):
     embedded = files("evenhand.datasets") / f"{name}.csv.xz"

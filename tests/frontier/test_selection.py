@@ -880,6 +880,7 @@ class TestConfidence:
         assert rates[-1] > rates[0]
         assert all(m.feasible_ and m.rate_bound_ >= 0.7 for m in models)
 
+    @pytest.mark.slow
     def test_it_holds_in_the_population(self):
         # The truth is measured on many other rows of the same generator.
         X_new, y_new, z_new = make_problem(n=50_000, seed=10_000)

@@ -850,6 +850,9 @@ def test_every_cut_is_measured_between_scores_that_differ():
 @pytest.mark.parametrize("name", ["updates", "rivals", "targets", "discovery_full"])
 def test_claims_about_own_runs_vary_the_start(name):
     for claim in EXPERIMENTS[name].claims:
+        if "random or constant" in claim.statement:  # one counter-example refutes it
+            assert not claim.choices
+            continue
         starts = [v for v in claim.variants() if "start" in v.choice]
         assert claim.one_reading or len(starts) == (2 if name == "discovery_full" else 6), claim
 

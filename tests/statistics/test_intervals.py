@@ -37,7 +37,7 @@ GRID = {2: np.linspace(0.02, 0.98, 13), 3: np.array([0.05, 0.3, 0.5, 0.8, 0.98])
 
 
 @pytest.mark.parametrize(
-    "sizes", [(9, 6), pytest.param((5, 12), marks=pytest.mark.slow), (4, 3, 4)]
+    "sizes", [(9, 6), *(pytest.param(n, marks=pytest.mark.slow) for n in ((5, 12), (4, 3, 4)))]
 )
 @pytest.mark.parametrize("function", [ratio_interval, difference_interval])
 @pytest.mark.parametrize("sides", [1, 2])
@@ -60,6 +60,7 @@ def test_coverage_by_enumeration(sizes, function, sides):
             assert below + above <= 0.2 + 1e-9, rates
 
 
+@pytest.mark.slow
 def test_coverage_of_ten_groups():
     """Ten groups, alike and not: drawn, as there are too many outcomes."""
     rng = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def test_what_holds_is_what_a_certificate_says():
         assert (judge(TARGET, counts).population == HOLDS) == certified
 
 
+@pytest.mark.slow
 def test_neither_word_is_wrong_more_often_than_said():
     """By enumeration of 9 and 7 rows, at 80%: with the truth on each side of the level."""
     sizes = (9, 7)
