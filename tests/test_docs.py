@@ -22,7 +22,7 @@ PAGES = [
     *sorted((ROOT / "benchmarks/notes").glob("*.md")),
 ]
 EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.stem != "demo"]
-# These compare methods, each fitted several times.
+# It compares methods, each fitted several times.
 LONG = {"compare.md", "compare_methods.py"}
 mpl.use("Agg")
 

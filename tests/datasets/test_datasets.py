@@ -351,6 +351,7 @@ def test_counterexample_in_the_printed_reading():
     assert np.median(modified) >= 0.8
 
 
+@pytest.mark.slow
 def test_census_is_adult():
     """Marginals, pairs and the label's correlation, each within five standard errors."""
     n = 200_000

@@ -140,6 +140,7 @@ def test_weights_count_as_rows(data):
     assert weighted.rate_ == pytest.approx(many.rate_, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_histogram_finds_about_the_same():
     X, y, z = make_rows(MANY)
     y = (y & (np.random.default_rng(0).random(MANY) < 0.4)).astype(int)

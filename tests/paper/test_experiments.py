@@ -565,6 +565,7 @@ NEVER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_claim_can_hold_and_can_fail(name):
     right, wrong = TABLES[name]
@@ -723,6 +724,7 @@ def test_what_no_rule_can_reach_is_not_judged():
     assert "higher at 8 more, but no more accurate" in judge(higher, "e", ours).measured(PRINTED)
 
 
+@pytest.mark.slow
 def test_ours_and_the_rivals_answers_of_one_kind_are_treated_alike():
     fairer = EXPERIMENTS["rivals"].claims[0]
     higher = EXPERIMENTS["discovery_full"].claims[0]
@@ -823,7 +825,7 @@ def test_what_is_as_fair_as_the_highest_tau_cannot_be_forced_to_more():
 
 
 @pytest.mark.parametrize("encoding", ["full", "coarse"])
-def test_rules_that_do_not_know_the_group_aresearched(encoding):
+def test_rules_that_do_not_know_the_group_are_searched(encoding):
     data, notion = split(0.3, 0, encoding, MOVED), find_notion("false_discovery")
     rules = pd.DataFrame(searched(data, encoding, notion))
     assert len(rules) == 72
