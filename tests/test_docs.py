@@ -23,7 +23,7 @@ PAGES = [
 ]
 EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.stem != "demo"]
 # It compares methods, each fitted several times.
-LONG = {"compare.md", "compare_methods.py"}
+LONG = {"compare.md"}
 mpl.use("Agg")
 
 
@@ -66,7 +66,8 @@ def test_links_lead_somewhere(path):
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("path", marked(EXAMPLES), ids=lambda p: p.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_an_example_draws_its_picture(path, tmp_path, monkeypatch):
     assert (ROOT / f"docs/_static/gallery/{path.stem}.png").exists()
     assert f"literalinclude}} ../examples/{path.name}" in (ROOT / "docs/gallery.md").read_text()
